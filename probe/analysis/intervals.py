@@ -215,7 +215,7 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
     below = float(design.means(bottom).mean())
     of_above = design.components(top)
     of_below = design.components(bottom)
-    # Quadratic forms: those of a difference give those of the product.
+    # Variances are quadratic forms: that of a difference gives the covariance.
     product = (of_above + of_below - design.components(top - bottom)) / 2
 
     def half_width(r: float) -> float:

@@ -113,11 +113,9 @@ def fine_tuned(
     x, y = (on_device_of(copy, value) for value in examples)
     labels = cast(Tensor, y)
     objective: ScoreName = "loss" if score == "accuracy" else score
-    trained = [p for name, p in copy.named_parameters() if name in names]
-    for parameter in copy.parameters():
-        parameter.requires_grad = False
-    for parameter in trained:
-        parameter.requires_grad = True
+    for name, parameter in copy.named_parameters():
+        parameter.requires_grad = name in names
+    trained = [p for p in copy.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(trained, lr=rate)
     draw = stream(seed, "batches")
     with torch.enable_grad(), mode(copy, training=False):

@@ -138,16 +138,15 @@ def measure(
     scores = np.array([remedy.scores for remedy in remedies])
     gains = scores - scores[_as_it_is(remedies)]
     old_rows = is_old & ~is_chosen_on
-    measured = []
-    for index, remedy in enumerate(remedies):
-        measured.append(
-            Measured(
-                name=remedy.name,
-                kind=remedy.kind,
-                old=interval(scores[index, old_rows], is_accuracy, least=0.0),
-                old_change=interval(gains[index, old_rows], is_accuracy),
-            )
+    measured = [
+        Measured(
+            name=remedy.name,
+            kind=remedy.kind,
+            old=interval(scores[index, old_rows], is_accuracy, least=0.0),
+            old_change=interval(gains[index, old_rows], is_accuracy),
         )
+        for index, remedy in enumerate(remedies)
+    ]
     if is_old.all():
         return measured
     new_rows = ~is_old & ~is_chosen_on
@@ -200,6 +199,7 @@ def _recommended(
             continue
         as_good = []
         for index in of_kind:
+            # Not significantly worse than the best.
             lead = interval(weights * (scores[best] - scores[index]), is_accuracy)
             if lead.low <= 0:
                 as_good.append(index)

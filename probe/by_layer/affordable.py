@@ -46,11 +46,12 @@ def with_steps(
     Returns:
         The settings.
     """
-    if not (
-        unsettled := {
-            n: r for n, r in probing.readouts.items() if r.steps == "affordable"
-        }
-    ):
+    unsettled = {
+        name: readout
+        for name, readout in probing.readouts.items()
+        if readout.steps == "affordable"
+    }
+    if not unsettled:
         return probing
     network = build()
     counter, counting = ops_counter()
@@ -58,6 +59,7 @@ def with_steps(
         network(x)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     forward = max(counter.get_total_flops() / 2 / SAMPLE, parameters)
+    # A forward pass and a backward pass, which costs two.
     epoch = 3 * forward * examples + _STEP * ceil(examples / recipe.batch_size)
     work = tails * recipe.epochs_on(examples) * max(probing.budget) * epoch
     settled = {

@@ -68,19 +68,15 @@ def diagnose(
             "rank": effective_rank(values),
         }
     for peer in peers_of(context.plan, context.job):
-        matrices_of_peer = _matrices_of(
-            context,
-            peer,
-            list(diagnostics),
-        )
+        matrices_of_peer = _matrices_of(context, peer, list(diagnostics))
         for feature, numbers in diagnostics.items():
             values = matrices[feature][0]
             peer_values = matrices_of_peer[feature][0]
-            similarity = compared[feature].cka(peer_values)
-            similarity = min(similarity, math.nextafter(1, 0))
             # Exactly 1 only of the same values, as of a frozen layer.
-            if torch.equal(values, peer_values):
-                similarity = 1.0
+            similarity = 1.0
+            if not torch.equal(values, peer_values):
+                below_1 = math.nextafter(1, 0)
+                similarity = min(compared[feature].cka(peer_values), below_1)
             numbers[similarity_name(peer)] = similarity
     for key in keys:
         yield key, context.measurement({}, values=diagnostics[key.feature])

@@ -35,30 +35,19 @@ def features_of(
         InputError: The network cannot be called on the data, has the wrong number of
             outputs, or lacks a chosen feature.
     """
-    with torch.no_grad(), explained(x):
-        try:
-            outputs = call(model.eval(), x).shape
-        except SystemExit as error:  # a model does not end this process
-            raise RuntimeError(described(error)) from error
-    expected = (len(tensors(x)[0]), classes)
-    if tuple(outputs) != expected:
-        raise InputError(
-            f"its output has shape {tuple(outputs)}, expected {expected}, a logit for "
-            "each class: build it with one each, name the output that holds them, or "
-            "Model(..., classes=[...])"
-        )
+    _check_output(model, call, x, classes)
+    # By name, in the order of depth: whether parameters are trained downstream.
     if chosen is None:
         names = suggestions(model, x, call)
     else:
         facts = [cut.facts for cut in find_each(model, chosen, x, call, "tail")]
         facts.sort(key=lambda cut: cut.position)
         names = {cut.name: bool(cut.trained) for cut in facts}
-    if broken := [
-        name for name in names if name != name.encode(errors="replace").decode()
-    ]:
-        raise InputError(f"{broken[0]!a} is not valid Unicode: rename the module")
+    for name in names:
+        if name != name.encode(errors="replace").decode():
+            raise InputError(f"{name!a} is not valid Unicode: rename the module")
     earlier = [name for name, downstream in names.items() if downstream]
-    ends = [name for name, downstream in names.items() if not downstream]
+    ends = [name for name in names if not names[name]]
     if not earlier:
         raise InputError(
             "no feature has parameters downstream of it to retrain: name earlier ones"
@@ -72,3 +61,19 @@ def features_of(
         name for name in (OUTPUT, "logits", "the output") if name not in earlier
     )
     return (*earlier, (ends or [free])[-1])
+
+
+def _check_output(model: nn.Module, call: ModelCall, x: Value, classes: int) -> None:
+    """Raise InputError if the outputs are not (B, K), or the network cannot be called."""
+    with torch.no_grad(), explained(x):
+        try:
+            outputs = call(model.eval(), x).shape
+        except SystemExit as error:  # a model does not end this process
+            raise RuntimeError(described(error)) from error
+    expected = (len(tensors(x)[0]), classes)
+    if tuple(outputs) != expected:
+        raise InputError(
+            f"its output has shape {tuple(outputs)}, expected {expected}, a logit for "
+            "each class: build it with one each, name the output that holds them, or "
+            "Model(..., classes=[...])"
+        )

@@ -41,36 +41,41 @@ def predictions_by_head(
         The predictions (N,) by head, and the loss of each example under the main head,
         (N,) float32 in nats; K and NaN for examples that are not tested.
     """
-    test = scenario.test
+    tested = scenario.test
     classes = scenario.classes
-    device = test.y.device
+    device = tested.y.device
     tasks = [task.classes for task in scenario.tasks]
+    # Which outputs do not compete, for examples of each task, (T, K).
     barred: dict[str, Tensor | None] = {"multi": barred_but(tasks, classes, device)}
     if not task_aware:
         seen = [classes_seen or range(classes)] * len(tasks)
         barred = {"single": barred_but(seen, classes, device), **barred, "all": None}
     sizes = torch.tensor([len(task.test) for task in scenario.tasks], device=device)
     task_of_example = torch.arange(len(tasks), device=device).repeat_interleave(sizes)
-    main = "multi" if task_aware else "single"
-    of_task = task_of_example == (task_of_example if position is None else position - 1)
-    by_head, losses = predict_each(
+    is_tested = torch.ones_like(task_of_example, dtype=torch.bool)
+    if position is not None:
+        tested = scenario.tasks[position - 1].test
+        is_tested = task_of_example == position - 1
+    predicted_by_head, losses = predict_each(
         logits,
-        test if position is None else scenario.tasks[position - 1].test,
+        tested,
         classes,
         barred,
-        rows=task_of_example[of_task],
-        loss_of=main,
+        rows=task_of_example[is_tested],
+        loss_of="multi" if task_aware else "single",
         any_layout=any_layout,
     )
-    if position is None:
-        return by_head, losses
-    every = torch.full_like(of_task, torch.nan, dtype=losses.dtype).masked_scatter(
-        of_task, losses
-    )
-    return {
-        head: torch.full_like(test.y, classes).masked_scatter(of_task, predicted)
-        for head, predicted in by_head.items()
-    }, every
+    predicted_by_head = {
+        head: _among_all(predicted, is_tested, classes)
+        for head, predicted in predicted_by_head.items()
+    }
+    return predicted_by_head, _among_all(losses, is_tested, torch.nan)
+
+
+def _among_all(values: Tensor, is_tested: Tensor, missing: float) -> Tensor:
+    """Put the values of the tested examples at their rows among all, (N,)."""
+    rows = torch.full_like(is_tested, missing, dtype=values.dtype)
+    return rows.masked_scatter(is_tested, values)
 
 
 def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:

@@ -107,16 +107,18 @@ def jobs_of(plan: Plan) -> list[Job]:
         plan.steps_of(readout)
     T = len(plan.tasks)
     learners = plan.learners
+    # The orders of each learner, and the networks of each run: one of all tasks and,
+    # if the plan asks for them, one without each task.
+    networks = 1 + T * ("exclusion" in plan.controls)
     # Offline training sees all tasks at once: an order would only repeat it.
-    base = {"": tuple(range(T))}
-    exclusions = 1 + T * ("exclusion" in plan.controls)
+    unordered = {"": tuple(range(T))}
     runs = {
-        name: (base, 1) if learner.offline else (plan.orders, exclusions)
+        name: (unordered, 1) if learner.offline else (plan.orders, networks)
         for name, learner in learners.items()
     }
     # Counted before they are made: a million jobs would exhaust the memory.
     count = len(plan.seeds) * sum(
-        len(orders) * left_out for orders, left_out in runs.values()
+        len(orders) * networks for orders, networks in runs.values()
     )
     if count > MOST_JOBS:
         raise InputError(
@@ -136,9 +138,9 @@ def jobs_of(plan: Plan) -> list[Job]:
             **fields[name] | ({"steps": (T,)} if without else {}),
         )
         for seed in plan.seeds
-        for name, (orders, left_out) in runs.items()
+        for name, (orders, networks) in runs.items()
         for order, tasks in orders.items()
-        for without in range(left_out)
+        for without in range(networks)
     ]
 
 
@@ -245,9 +247,9 @@ def inherited_keys(plan: Plan, job: Job) -> list[Key]:
     ):
         return []
     earlier = spread_over(job.earlier)
-    if plan.inherited is None and 2 * len(earlier) * len(features) > len(job.steps) * (
-        1 + len(features)
-    ):
+    # Unless the user asks for them: not if they outnumber the readouts themselves.
+    hybrids = 2 * len(earlier) * len(features)
+    if plan.inherited is None and hybrids > len(job.steps) * (1 + len(features)):
         return []
     keys = []
     blocks = PutBack.UPSTREAM, PutBack.BLOCK

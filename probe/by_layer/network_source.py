@@ -15,12 +15,11 @@ from probe.by_layer.measurement import TrainingCost
 from probe.by_layer.networks import TrainedNetwork
 from probe.by_layer.offline import train_offline
 from probe.by_layer.plan import UNTRAINED, Plan
-from probe.by_layer.source_checks import check_padded
 from probe.by_layer.source_description import SourceDescription, by_architecture
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
-from probe.errors import located
+from probe.errors import InputError, located
 from probe.extensions import ReadoutEntry
 from probe.metrics.murata import RETRAIN
 from probe.metrics.task_predictions import TaskPredictions
@@ -143,7 +142,7 @@ class JobNetworks:
             model = model.to(self.description.device)
             notes = fit.notes
             if fit.outputs is not None:
-                check_padded(self.description, model, fit.outputs)
+                _check_padded(self.description, model, fit.outputs)
         else:
             model = self._fresh_network()
             if tasks_seen:
@@ -262,3 +261,26 @@ def _cut(
         description.model.trainable,
         RETRAIN in plan.readouts,
     )
+
+
+def _check_padded(
+    description: SourceDescription, model: nn.Module, outputs: int
+) -> None:
+    """Check that a layer with fewer outputs in a file is the one that gives the classes.
+
+    Args:
+        description: The networks.
+        model: The network, whose other outputs are never to be predicted.
+        outputs: The number of outputs in the file.
+
+    Raises:
+        InputError: It is another layer.
+    """
+    logits = description.logits(model, description.model.class_call)
+    in_file = logits[:, :outputs]
+    others = logits[:, outputs:]
+    if not others.numel() or others.max() >= in_file.min():
+        raise InputError(
+            f"its file has a layer with {outputs} outputs that does not give the "
+            "classes: build the network that was saved"
+        )

@@ -44,19 +44,8 @@ def train_offline(
     clock = clock_on(data.y.device)
     start = clock()
     with products("fp32"):
-        generator = stream(
-            seed,
-            "batches",
-            0,
-        )
-        fit(
-            called,
-            data,
-            recipe,
-            generator,
-            objective=objective,
-            meter=meter,
-        )
+        generator = stream(seed, "batches", 0)
+        fit(called, data, recipe, generator, objective=objective, meter=meter)
     parameters = list(model.parameters())
     trained = sum(p.numel() for p in parameters if p.requires_grad)
     # The optimizer's operations, which are no matrix products.
@@ -66,11 +55,7 @@ def train_offline(
         carried_bytes=0,
         stored_bytes=0,
         train_bytes=bytes_of([*tensors(data.x), data.y]),
-        ops_one_pass=one_pass_ops(
-            called,
-            data,
-            recipe.batch_size,
-        ),
+        ops_one_pass=one_pass_ops(called, data, recipe.batch_size),
         ops=meter.total,
         kept_bytes=bytes_of([*parameters, *model.buffers()]),
     )

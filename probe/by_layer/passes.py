@@ -187,7 +187,9 @@ def _read_out(context: PassContext, cuts: Cuts, work: ReadingPass) -> Measured:
     """Yield readouts and diagnostics, without predictions where a feature cannot be read."""
     keys = [*work.readouts, *work.diagnostics]
     features = {key.feature for key in keys}
-    cuts = cuts.at({cut.facts.name for cut in cuts.each if cut.facts.value} & features)
+    # A feature without a tensor has no matrix: there is nothing to read.
+    readable = {cut.facts.name for cut in cuts.each if cut.facts.value}
+    cuts = cuts.at(readable & features)
     activities: dict[str, Activity] = {}
     matrices: Matrices = {}
     if cuts.each:

@@ -1,6 +1,11 @@
-"""The plan of the measurements of networks that were trained elsewhere."""
+"""The plan of the measurements of networks that were trained elsewhere.
 
-from collections.abc import Collection, Mapping, Sequence
+The networks are read, and names, steps, orders and fresh weights are checked, before
+anything is measured.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 import torch
@@ -18,22 +23,25 @@ from probe.by_layer.plan import (
 )
 from probe.by_layer.probing import ProbingSpec
 from probe.by_layer.report import ReportSpec
-from probe.by_layer.source_checks import (
-    check_fresh_weights,
-    check_names,
-    check_steps,
-    checked_orders,
-)
 from probe.by_layer.source_description import SourceDescription, by_architecture
 from probe.by_layer.trained_networks import Hashes
+from probe.cut.cuts import find_each
 from probe.cut.model_call import Called
-from probe.errors import InputError
+from probe.errors import InputError, located
 from probe.files import sha256
+from probe.metrics.murata import RETRAIN
 from probe.modules import architecture, architecture_difference
-from probe.record.checkpoints import Run
+from probe.record.checkpoints import FOLDER_NAME, Run
+from probe.retrain import refuse_what_no_rule_writes
 from probe.seeding import stream
 from probe.source import hash_of
-from probe.training.fresh_weights import fresh_state
+from probe.tasks import orders
+from probe.training.fresh_weights import (
+    check_fresh,
+    fresh_state,
+    no_rule_for,
+    without_rule,
+)
 
 KIND = "checkpoints"
 """The kind of the learners of networks that were trained elsewhere."""
@@ -66,15 +74,18 @@ def plan_by_reading(description: SourceDescription) -> Plan:
 
 
 def _plan_of_one_architecture(description: SourceDescription) -> Plan:
+    """Return the plan of networks that share an architecture.
+
+    Raises InputError if runs, steps and orders do not fit the tasks.
+    """
     scenario = description.scenario
     runs = description.weights.runs
     learned = [run for run in runs if run.learner not in CONTROLS or run.order]
-    check_names(learned)
-    check_steps(max(max(runs[run]) for run in learned), len(scenario.tasks))
+    _check_names(learned)
+    _check_steps(max(max(runs[run]) for run in learned), len(scenario.tasks))
     names = list(dict.fromkeys(run.order for run in learned))
-    orders = checked_orders(names, description.orders, len(scenario.tasks))
-    steps_of_learner = _steps_of_learner(description, learned)
-    learners = _learners(description, steps_of_learner)
+    tasks_of_order = _checked_orders(names, description.orders, len(scenario.tasks))
+    learners = _learners(description, _steps_of_learner(description, learned))
     task_aware = description.model.task_aware
     sources = {name: hash_of(entry) for name, entry in description.readouts.items()}
     probing = _with_steps(description, learned)
@@ -83,10 +94,10 @@ def _plan_of_one_architecture(description: SourceDescription) -> Plan:
         scenario=scenario.name,
         network=description.network_name,
         tasks=tuple(
-            PlannedTask(name=t.name, classes=t.classes) for t in scenario.tasks
+            PlannedTask(name=task.name, classes=task.classes) for task in scenario.tasks
         ),
         learners=learners,
-        orders=orders,
+        orders=tasks_of_order,
         seeds=tuple(sorted({run.seed for run in learned})),
         retraining=description.recipe,
         storage=description.storage,
@@ -116,7 +127,7 @@ def _steps_of_learner(
     """Return the numbers of tasks after which each learner and control has a network."""
     T = len(description.scenario.tasks)
     runs = description.weights.runs
-    not_drawn = check_fresh_weights(description)
+    not_drawn = _check_fresh_weights(description)
     has_offline = any(run.learner == OFFLINE for run in runs)
     if description.train_offline and has_offline:
         raise InputError("got offline networks and a request to train them: choose one")
@@ -191,3 +202,95 @@ def _identity(description: SourceDescription) -> str:
     ranks_hash = tensor_hash({"ranks": ranks})
     identity = (description.code, str(blank), fresh, model.trainable, ranks_hash)
     return sha256(repr(identity))
+
+
+def _check_names(runs: Iterable[Run]) -> None:
+    """Raise InputError if a learner's or order's name cannot name a folder or job."""
+    for run in runs:
+        for name in (run.learner, run.order):
+            if name in CONTROLS:
+                raise InputError(
+                    f"the learner {name!r} has the name of a control: rename it"
+                )
+            if not re.fullmatch(FOLDER_NAME, name):
+                raise InputError(
+                    f"{name[:20]!r} is not a name: use up to 80 letters, digits, _ "
+                    "and -"
+                )
+
+
+def _check_steps(last: int, tasks: int) -> None:
+    """Raise InputError unless the last networks are those after all tasks."""
+    if last > tasks:
+        raise InputError(
+            f"a network has learned {last} tasks, but {tasks} are given: add the rest"
+        )
+    if last < tasks:
+        present = "there is only an untrained one"
+        if last:
+            present = f"the last is after task {last}"
+        raise InputError(
+            f"there is no network after all {tasks} tasks, which is needed; "
+            f"{present}: add it, name fewer tasks, or write {{index}} for {{task}} if "
+            "files count tasks from 0"
+        )
+
+
+def _checked_orders(
+    names: Sequence[str], listed: str | Mapping[str, Sequence[int]] | None, tasks: int
+) -> dict[str, tuple[int, ...]]:
+    """Return the orders of the networks by name, tasks from 0.
+
+    Args:
+        names: The names of the networks' orders.
+        listed: A rule, or the tasks from 1 by name; None = only the base order.
+        tasks: The number of tasks.
+
+    Raises:
+        InputError: An order has no tasks.
+    """
+    if listed is None:
+        if len(names) > 1:
+            raise InputError(
+                f"orders {', '.join(names)} have no tasks: use --orders or "
+                "Model(orders=)"
+            )
+        return {names[0]: tuple(range(tasks))}
+    with located("orders"):
+        order_by_name = orders(listed, tasks)
+    if missing := [name for name in names if name not in order_by_name]:
+        raise InputError(
+            f"the order {missing[0]!r} is not among {', '.join(order_by_name)}: add it"
+        )
+    return {name: order_by_name[name] for name in names}
+
+
+def _check_fresh_weights(description: SourceDescription) -> list[str]:
+    """Check that fresh weights can be drawn wherever they are needed.
+
+    Args:
+        description: The networks.
+
+    Returns:
+        The parameters for which the recipe's rule gives no weights.
+
+    Raises:
+        InputError: The offline training or a retraining needs weights of one of them.
+    """
+    blank = description.blank
+    fresh = description.fresh
+    check_fresh(fresh, blank)
+    not_drawn = without_rule(blank, fresh) if isinstance(fresh, str) else []
+    if not_drawn and description.train_offline:
+        raise no_rule_for(not_drawn)
+    if not_drawn and RETRAIN in description.probing.readouts:
+        model = description.model
+        cuts = find_each(
+            blank,
+            description.probed_features[:-1],
+            description.sample,
+            model.class_call,
+            model.trainable,
+        )
+        refuse_what_no_rule_writes(blank, [cut.facts for cut in cuts], fresh)
+    return not_drawn

@@ -25,8 +25,5 @@ def _read(root: Path, packages: Sequence[str]) -> dict[str, bytes]:
     return content_of_module
 
 
-SOURCES = _read(
-    Path(__file__).parents[2],
-    ("probe", "scenarios"),
-)
+SOURCES = _read(Path(__file__).parents[2], ("probe", "scenarios"))
 """The source of each module of `probe` and `scenarios`, by its dotted name."""

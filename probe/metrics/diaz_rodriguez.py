@@ -400,6 +400,7 @@ def _weighted_sum(
 
 
 def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
+    """Return values of all seven criteria by name; raise InputError for others."""
     if not isinstance(values, Mapping):
         raise InputError(
             f"give {kind} by name, {{{CRITERIA[0]!r}: ...}}, got {values!r:.60}"
@@ -420,6 +421,7 @@ def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
 def _per_task(
     values: Sequence[float], name: str, above_zero: bool = False
 ) -> NDArray[np.float64]:
+    """Return a number >= 0 for each task, (T,); raise InputError for anything else."""
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError):

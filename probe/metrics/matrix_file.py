@@ -144,29 +144,27 @@ def _summarizes(table: NDArray[np.float64]) -> bool:
         np.ma.masked_invalid(np.where(learned, above, np.nan)),
         np.ma.masked_invalid(above[:-1]),
     )
-    # Of nearly equal rows, as at the ceiling, the last is the mean as well.
-    varied = [
-        rows for rows in kinds if len(rows) > 1 and (rows.std(0) > 4 * _ROUNDING).any()
-    ]
-    lines = [
-        line
-        for rows in varied
-        for line in (rows.mean(0), rows.std(0), rows.std(0, ddof=1))
-    ]
+    last = table[-1]
     # A single number is the mean of others by chance.
-    return (
-        bool(table[-1].any())
-        and np.isfinite(table[-1]).sum() > 1
-        and any(
-            np.allclose(
-                table[-1], np.ma.filled(line, np.nan), 0, _ROUNDING, equal_nan=True
-            )
-            for line in lines
-        )
-    )
+    if not last.any() or np.isfinite(last).sum() < 2:
+        return False
+    for rows in kinds:
+        # Of nearly equal rows, as at the ceiling, the last is the mean as well.
+        if len(rows) < 2 or not (rows.std(0) > 4 * _ROUNDING).any():
+            continue
+        for line in (rows.mean(0), rows.std(0), rows.std(0, ddof=1)):
+            if np.allclose(
+                last, np.ma.filled(line, np.nan), 0, _ROUNDING, equal_nan=True
+            ):
+                return True
+    return False
 
 
 def _read_cells(path: Path) -> _Cells:
+    """Return the numbers of a CSV or NPY file, and whether it has a header and labels.
+
+    Raises InputError for every other file, and for one that is too large.
+    """
     readers = {".csv": _read_csv, ".npy": _read_npy}
     suffix = path.suffix.lower()
     if suffix not in readers:
@@ -204,6 +202,11 @@ def _check_shape(path: Path, *sizes: int) -> None:
 
 
 def _read_csv(path: Path) -> _Cells:
+    """Read a CSV that may begin with a line of names, and each line with a label.
+
+    Names may be words or the numbers of tasks, which look like accuracies: whether they
+    are names follows from all of them together.
+    """
     # Spreadsheets begin their UTF-8 with a byte order mark.
     lines = path.read_text("utf-8-sig").rstrip().splitlines()
     if not lines:
@@ -214,6 +217,7 @@ def _read_csv(path: Path) -> _Cells:
     # In a smaller table, 0 and 1 are accuracies as well.
     large = corner or max(len(rows), len(rows[0])) > 2
     header = large and (_are_labels(rows[0][corner:]) or _count_up(rows))
+    # A row of names that recur in the first column, as those of tasks do.
     names = rows[0][1:]
     same = (
         corner
@@ -351,6 +355,7 @@ def learned(rows: Sequence[Sequence[float]], path: Path) -> AccuracyMatrix:
 
 
 def _mammoth(path: Path, text: str) -> AccuracyMatrix:
+    """Read Mammoth's logs.pyd: a line for each run, a dict of percentages by step and task."""
     runs = [line for line in text.splitlines() if line.strip()] or [""]
     cells = re.findall(rf"'accuracy_{_COUNT}_task{_COUNT}': {_NUMBER}", runs[0])
     if not cells:
@@ -370,6 +375,7 @@ def _mammoth(path: Path, text: str) -> AccuracyMatrix:
 
 
 def _facil(path: Path, text: str) -> AccuracyMatrix:
+    """Read FACIL's acc_tag-*.txt: a square of fractions, separated by tabs."""
     lines = [line.split("\t") for line in text.splitlines()]
     if not lines or not all(
         len(line) == len(lines) and all(re.fullmatch(r"\d\.\d+", cell) for cell in line)
@@ -391,6 +397,7 @@ def _facil(path: Path, text: str) -> AccuracyMatrix:
 
 
 def _pycil(path: Path, text: str) -> AccuracyMatrix:
+    """Read the log of PyCIL: after each task a dict of percentages by group of classes."""
     begins = list(map(int, re.findall(rf"=> Learning on {_COUNT}-\d+", text)))
     lines = re.findall(r"=> CNN: (\{.*\})", text)
     tables = [re.findall(rf"'{_COUNT}-\d+': {_NUMBER}", line) for line in lines]
@@ -403,10 +410,10 @@ def _pycil(path: Path, text: str) -> AccuracyMatrix:
             f"{path} has {begins.count(0)} runs, one after another: {_ONE}"
         )
     rows = []
-    for at, groups in enumerate(tables, 1):
-        if [int(first) for first, _ in groups] != begins[:at]:
+    for tasks_seen, groups in enumerate(tables, 1):
+        if [int(first) for first, _ in groups] != begins[:tasks_seen]:
             firsts = ", ".join(g[0] for g in groups)
-            classes = ", ".join(map(str, begins[:at]))
+            classes = ", ".join(map(str, begins[:tasks_seen]))
             raise InputError(
                 f"{path} has accuracies from {firsts}, tasks from class {classes}: "
                 "PyCIL groups classes by ten, so give a .csv"

@@ -87,8 +87,10 @@ def metric(
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a function so that its first argument may be an array, and mark it as a metric."""
         signed = signature(function)
         first, *others = signed.parameters.values()
+        # The type that the first argument is converted to, by its annotation.
         kind = next(
             (kind for kind in _CONVERSIONS if kind in str(first.annotation)), ""
         )
@@ -102,16 +104,14 @@ def metric(
                 **{n: convert(x) if n == first.name else x for n, x in kwargs.items()}
             )
 
+        # Documentation and type checkers show that arrays are accepted.
         if kind:
             parameters = [first.replace(annotation=f"{kind} | ArrayLike"), *others]
             vars(converted)["__signature__"] = signed.replace(parameters=parameters)
         name = function.__name__
         paper = function.__module__.rpartition(".")[2]
-        setattr(
-            converted,
-            _MARK,
-            Metric(converted, after, needs, scorecard, public or name, paper, name),
-        )
+        mark = Metric(converted, after, needs, scorecard, public or name, paper, name)
+        setattr(converted, _MARK, mark)
         return converted
 
     return cast(_Decorator, decorate)

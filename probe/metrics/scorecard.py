@@ -111,7 +111,9 @@ def scorecard(
     reasons: dict[str, str] = {}
 
     def tried(metric: Metric, k: int | None = None) -> Number:
+        """Return the metric's value, or None with a note in `reasons`."""
         try:
+            # Before all tasks are learned, its test set has tasks yet to come.
             ahead = (
                 metric.name == "fixed_accuracy" and (k or matrix.tasks) < matrix.tasks
             )

@@ -16,7 +16,6 @@ from probe.errors import InputError, unknown
 from probe.files import write_text
 from probe.metrics.matrix import AccuracyMatrix
 from probe.results.records import Records
-from probe.tables import export
 from probe.tables.folder import Saved
 from probe.tables.layer_text import (
     control_sheets,
@@ -231,25 +230,6 @@ class Analysis(ResultBase):
             caveats=(ONE_NETWORK,) if self._of_one_network else (),
         )
         write_text(path, page)
-
-    def to_tensorboard(self, where: Any) -> None:
-        """Write the analysis for TensorBoard, see `probe.tables.export`.
-
-        Args:
-            where: A SummaryWriter or a folder.
-
-        Raises:
-            InputError: A folder needs tensorboard, which is not installed.
-        """
-        export.to_tensorboard(self.tables(), self.sheets(), where)
-
-    def to_wandb(self, run: Any) -> None:
-        """Log the analysis to a run of wandb, see `probe.tables.export`.
-
-        Args:
-            run: A run, as `wandb.init` returns it.
-        """
-        export.to_wandb(self.tables(), run)
 
     def saved(self) -> Saved:
         """Return the contents of a folder that saves the analysis."""

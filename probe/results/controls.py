@@ -59,6 +59,7 @@ def _of_layer(
 ) -> Iterator[Row]:
     """Yield the controls of one layer; jobs: those of a learner, a run's own first."""
     row_of_job = {job: predictions.at_end(job, feature, readout) for job in jobs}
+    # A seed counts once all of its networks are measured.
     unfinished = {job.seed for job, row in row_of_job.items() if row is None}
     rows = {
         (job.seed, job.order, job.without): row
@@ -75,6 +76,7 @@ def _of_layer(
     right, permuted = _stacked(predictions, rows)
     controls = [*_exclusion(right, tasks, orders), *_selectivity(right, permuted)]
     for name, position, terms in controls:
+        # The difference between what the network reaches and what its control does.
         design = Design(position.weights, tasks[position.examples])
         difference = mean_of(design, np.asarray(combined(terms, CONTROLS[name])))
         accuracy, control = (mean_of(design, values).value for values in terms.values())

@@ -60,6 +60,7 @@ def _formula(sums: Sequence[Coefficients]) -> str:
 
 
 def _sum(coefficients: Coefficients, terms: Mapping[Term, float]) -> float:
+    """Return the terms' values, each times its coefficient, added up."""
     return sum(c * terms[term] for term, c in coefficients.items())
 
 
@@ -95,14 +96,10 @@ def explain(
     quantity = STATEMENTS.get(quantity, quantity)
     layer = {"learner": learner, "readout": readout, "feature": feature}
     _check_names(plan, layer, quantity)
+    # One sum of terms, or the numerator and the denominator of a ratio.
     sums = FORMULAS[quantity]
     terms = list(dict.fromkeys(term for coefficients in sums for term in coefficients))
-    used = {kind for term, kind in _CONTROLS.items() if term in terms}
-    jobs = [
-        job
-        for job in jobs_of(plan)
-        if not job.without and (job.learner == learner or job.kind in used)
-    ]
+    jobs = _jobs_with(terms, plan, learner)
     stores = [store_of(plan, root, job) for job in jobs]
     measurements = [store.measurements() for store in stores]
     predictions = Predictions.of(plan, zip(jobs, measurements, strict=True))
@@ -129,6 +126,16 @@ def explain(
     return sheet, tuple(note_sentences(notes)), paths
 
 
+def _jobs_with(terms: Sequence[Term], plan: Plan, learner: str) -> list[Job]:
+    """Return the jobs of a learner, and of the controls whose accuracies are terms."""
+    controls = {kind for term, kind in _CONTROLS.items() if term in terms}
+    return [
+        job
+        for job in jobs_of(plan)
+        if not job.without and (job.learner == learner or job.kind in controls)
+    ]
+
+
 def _lines(
     predictions: Predictions,
     layer: Mapping[str, str],
@@ -137,10 +144,9 @@ def _lines(
 ) -> Iterator[tuple[str, ...]]:
     """Yield the terms and the value of a quantity for each run and task position."""
     for job in predictions.by_learner()[layer["learner"]]:
-        names = predictions.names(job)
         # Of the last task nothing can have been forgotten yet.
         last = len(job.tasks) - quantity.startswith("forgotten")
-        for j, name in enumerate(names[:last], 1):
+        for j, name in enumerate(predictions.names(job)[:last], 1):
             values = _values(predictions, job, layer, j)
             if values.keys() >= set(terms):
                 numbers = [values[term] for term in terms]
@@ -151,41 +157,22 @@ def _lines(
 
 def _check_names(plan: Plan, layer: Mapping[str, str], quantity: str) -> None:
     """Raise InputError for a name that is not in the study."""
-    features = {
+    features_of_learner = {
         name: planned.features
         for name, planned in plan.learners.items()
         if planned.kind not in CONTROLS
     }
     readouts = [str(v) for name in plan.readouts for v in plan.variants(name)]
     if quantity not in FORMULAS:
-        raise unknown(
-            "quantity",
-            quantity,
-            FORMULAS,
-            "",
-        )
-    if layer["learner"] not in features:
-        raise unknown(
-            "learner",
-            layer["learner"],
-            features,
-            "in this study",
-        )
-    if layer["feature"] not in features[layer["learner"]]:
-        of_learner = features[layer["learner"]]
-        raise unknown(
-            "feature",
-            layer["feature"],
-            of_learner,
-            "of this learner",
-        )
+        raise unknown("quantity", quantity, FORMULAS, "")
+    learner = layer["learner"]
+    if learner not in features_of_learner:
+        raise unknown("learner", learner, features_of_learner, "in this study")
+    features = features_of_learner[learner]
+    if layer["feature"] not in features:
+        raise unknown("feature", layer["feature"], features, "of this learner")
     if layer["readout"] not in readouts:
-        raise unknown(
-            "readout",
-            layer["readout"],
-            readouts,
-            "in this study",
-        )
+        raise unknown("readout", layer["readout"], readouts, "in this study")
 
 
 def _values(
@@ -223,12 +210,7 @@ def _control_values(
         feature = layer["feature"]
         if term == Term.OFFLINE:
             feature = predictions.features(control)[-1]
-        row = predictions.at_end(
-            control,
-            feature,
-            layer["readout"],
-            main_head(job),
-        )
+        row = predictions.at_end(control, feature, layer["readout"], main_head(job))
         if row is not None:
             values[term] = predictions.accuracy[row][task]
     return values

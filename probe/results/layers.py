@@ -201,8 +201,9 @@ class _Stack:
         """Return the terms of the networks themselves and of the controls."""
 
         def right(rows: Iterable[int]) -> Right:
-            stack = [self.predictions.correct(row, at_half=at_half) for row in rows]
-            return np.array(stack)
+            return np.array(
+                [self.predictions.correct(row, at_half=at_half) for row in rows]
+            )
 
         shape = len(self.seeds), len(self.orders), -1
         after = {
@@ -262,8 +263,9 @@ class _Stack:
         shape = len(self.seeds), len(self.orders), -1
         correct: dict[int, Right] = {}
         for since in set.intersection(*map(set, rows_of_runs)):
-            stack = [self.predictions.correct(rows[since]) for rows in rows_of_runs]
-            correct[since] = np.array(stack).reshape(shape)
+            correct[since] = np.array(
+                [self.predictions.correct(rows[since]) for rows in rows_of_runs]
+            ).reshape(shape)
         return correct
 
     def _with_nothing_upstream(

@@ -79,6 +79,7 @@ def resolve_precision(
 def _faster(
     recipe: Recipe, model: nn.Module, data: Examples, device: torch.device
 ) -> str:
+    """Return the precision, fp32 or bf16, in which retraining steps are faster on a device."""
     if device.type == "cuda":
         here = torch.cuda.is_available()  # of other machines' GPUs nothing is known
         return "bf16" if here and torch.cuda.is_bf16_supported(False) else "fp32"

@@ -110,28 +110,24 @@ class Predictions:
             kept[key] = finished[key]
 
     def _add_output(self, job: Job, step: int, measurement: Measurement) -> None:
+        """Add the network's own predictions under each head that a table needs.
+
+        All heads after the last task, else the learner's main head and the report's.
+        """
         main = main_head(job)
         is_last = step == job.last
         for head in measurement.predicted:
             if is_last or head == main or head in self.plan.report.heads:
-                has_f1 = is_last and head == main
                 row = self._add_row(
-                    job,
-                    measurement,
-                    head,
-                    has_f1=has_f1,
+                    job, measurement, head, has_f1=is_last and head == main
                 )
                 self.outputs.setdefault((job.name, head), {})[step] = row
 
     def _add_readout(self, job: Job, key: Key, measurement: Measurement) -> int:
+        """Add a readout's predictions, also halfway through a retraining; return the row."""
         (head,) = measurement.predicted.keys() - {HALF}
         has_f1 = key.tasks_seen == job.last and str(key.readout) == RETRAIN
-        row = self._add_row(
-            job,
-            measurement,
-            head,
-            has_f1=has_f1,
-        )
+        row = self._add_row(job, measurement, head, has_f1=has_f1)
         half = measurement.predicted.get(HALF)
         if half is not None:
             self.right_at_half[row] = np.packbits(half == measurement.test.labels)
@@ -259,12 +255,7 @@ class Predictions:
         self, job: Job, feature: str, readout: str, head: Head | None = None
     ) -> int | None:
         """Return the last of these rows, None if it is not measured."""
-        return self.rows(
-            job,
-            feature,
-            readout,
-            head,
-        ).get(job.last)
+        return self.rows(job, feature, readout, head).get(job.last)
 
     def retrained(self, job: Job) -> dict[str, int]:
         """Return the row of partial retraining of each feature after all tasks, output last."""
@@ -339,6 +330,11 @@ class Predictions:
     def _matrix(
         self, job: Job, rows: Rows, untrained: int | None = None
     ) -> AccuracyMatrix | None:
+        """Return a job's accuracy matrix (T+1, T), None before all rows but row 0 are there.
+
+        rows: the row of predictions by number of tasks seen; untrained: that of row 0,
+        of a control with the tasks in base order.
+        """
         accuracies = {step: self.accuracy[row] for step, row in rows.items()}
         if untrained is not None:
             accuracies.setdefault(0, self.accuracy[untrained][list(job.tasks)])

@@ -5,6 +5,7 @@ differences of exactly 0, which say nothing of learning.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 from probe.by_layer.jobs import Job
@@ -24,8 +25,10 @@ EQUAL_WEIGHTS = (
 EQUAL = "it is the same network as seed {}: its training does not depend on the seed"
 
 
-def repeated_networks(predictions: Predictions) -> tuple[list[Row], Doubts]:
-    """Return notes on equal networks and layers, and the doubts that follow.
+def repeated_networks(
+    predictions: Predictions, doubts: Doubts
+) -> tuple[list[Row], Doubts]:
+    """Return notes on equal networks and layers, and the doubts with those that follow.
 
     Networks are compared by predictions and losses on all test examples, layers by
     their values (CKA is 1 only for equal ones). Seeds that only repeat the retraining
@@ -34,6 +37,7 @@ def repeated_networks(predictions: Predictions) -> tuple[list[Row], Doubts]:
     Args:
         predictions: The predictions of all jobs, of a plan with the hashes of networks
             that were trained elsewhere.
+        doubts: The doubts so far, see `check_trainings`.
     """
     learners = predictions.plan.learners
     notes = list(_equal_networks(predictions.plan))
@@ -56,13 +60,13 @@ def repeated_networks(predictions: Predictions) -> tuple[list[Row], Doubts]:
             if _are_equal(predictions, first, second):
                 notes.append(_note(second, EQUAL.format(first.seed)))
                 equal.add(learner)
-    doubts = Doubts(
+    return notes, replace(
+        doubts,
         equal=frozenset(equal),
         on_ceiling=frozenset(on_ceiling),
         unchanged=frozenset(unchanged),
         motionless=frozenset(motionless),
     )
-    return notes, doubts
 
 
 def _are_equal(predictions: Predictions, first: Job, second: Job) -> bool:

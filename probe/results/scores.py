@@ -77,40 +77,39 @@ def metric_rows(
     report = predictions.plan.report
     for job in predictions.runs:
         seeds_and_values = values.setdefault(job.learner, defaultdict(list))
-        for name, value in _metrics_of(
-            predictions,
-            job,
-            peers,
-            metrics,
-        ):
+        for name, value in _metrics_of(predictions, job, peers, metrics):
             seeds_and_values[name].append((job.seed, value))
+            # The same metric once more, of the orders that begin with this task.
             if by_first and name.metric.startswith("omega_") and not job.offline:
                 first = f"{name.metric}[{predictions.names(job)[0]} first]"
                 seeds_and_values[name._replace(metric=first)].append((job.seed, value))
     # Only here are seeds averaged: until then a value belongs to its seed.
     rows: list[Row] = []
-    for learner, of_learner in values.items():
-        means = {
-            name: m
-            for name, seeds in of_learner.items()
-            if (m := mean_over_seeds(seeds))
-        }
+    for learner, values_by_name in values.items():
+        means: dict[_Name, SeedMean] = {}
+        for name, pairs in values_by_name.items():
+            if mean := mean_over_seeds(pairs):
+                means[name] = mean
         for head in report.heads:
-            # Costs have no head: they are the same under each.
-            criteria = {
-                name.metric: mean
-                for name, mean in means.items()
-                if name.paper == "diaz_rodriguez"
-                and name.head in ("", head)
-                and not name.feature
-            }
-            for metric, score in cl_scores(criteria, report):
+            for metric, score in cl_scores(_criteria(means, head), report):
                 means[_Name(head, "diaz_rodriguez", metric)] = score
         rows += [
             {"learner": learner, **name._asdict(), **vars(mean)}
             for name, mean in means.items()
         ]
     return rows
+
+
+def _criteria(means: Mapping[_Name, SeedMean], head: str) -> dict[str, SeedMean]:
+    """Return the criteria of Diaz-Rodriguez 2018 that a learner has under a head, by metric."""
+    # Costs have no head: they are the same under each.
+    return {
+        name.metric: mean
+        for name, mean in means.items()
+        if name.paper == "diaz_rodriguez"
+        and name.head in ("", head)
+        and not name.feature
+    }
 
 
 def cl_scores(
@@ -181,18 +180,8 @@ def _metrics_of(
     peers: all jobs of the study, to compare with.
     """
     yield from _murata(predictions, job, peers)
-    yield from _of_outputs(
-        predictions,
-        job,
-        peers,
-        metrics,
-    )
-    yield from _of_layers(
-        predictions,
-        job,
-        peers,
-        metrics,
-    )
+    yield from _of_outputs(predictions, job, peers, metrics)
+    yield from _of_layers(predictions, job, peers, metrics)
     yield from _of_costs(predictions, job)
 
 
@@ -284,12 +273,7 @@ def _of_layers(
     if R is not None and readouts and R.tasks > 1:
         yield _Name("", "deep_shallow", "shallow_forgetting"), shallow_forgetting(R)
     for readout, feature in product(readouts, hidden):
-        A = predictions.A(
-            job,
-            feature,
-            readout,
-            untrained,
-        )
+        A = predictions.A(job, feature, readout, untrained)
         if A is None:
             continue
         ceiling = predictions.at_end(offline, feature, readout) if offline else None
@@ -297,32 +281,12 @@ def _of_layers(
         ideal = _ideal(predictions, ceiling, job)
         card = scorecard(A, ideal=ideal, test_sizes=sizes)
         for paper, metric, value in _of_matrix(A, card, metrics):
-            yield (
-                _Name(
-                    "",
-                    paper,
-                    metric,
-                    feature,
-                    readout,
-                ),
-                value,
-            )
+            yield _Name("", paper, metric, feature, readout), value
         at_output = R
         if readout in predictions.task_aware_readouts:
-            at_output = predictions.A(
-                job,
-                output,
-                readout,
-                untrained,
-            )
+            at_output = predictions.A(job, output, readout, untrained)
         if readout in ("linear", "linear-task") and at_output and at_output.tasks > 1:
-            deep = _Name(
-                "",
-                "deep_shallow",
-                "deep_forgetting",
-                feature,
-                readout,
-            )
+            deep = _Name("", "deep_shallow", "deep_forgetting", feature, readout)
             yield deep, deep_forgetting(A)
             yield deep._replace(metric="replay_gap"), replay_gap(at_output, A)
 

@@ -198,9 +198,11 @@ def first_layers(
 def _ranges(
     statements: pd.DataFrame, depth_of_learner: Mapping[str, int]
 ) -> Iterator[tuple[Any, ...]]:
+    """Yield the lines of the table: the key, the two ends of the range, the seeds, those needed."""
     by_layer = statements[statements["statement"] != "loses_plasticity"]
     for key, group in by_layer.groupby(["learner", "readout", "statement"], sort=False):
         learner, _, statement = key
+        # At the output, that it learns less is only stated if it is shown.
         if len(group) < depth_of_learner[learner] - (statement == "learns_less"):
             continue
         rows = list(group.sort_values("depth", kind="stable").itertuples())

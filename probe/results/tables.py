@@ -7,7 +7,7 @@ times differ from run to run. Figures are drawn from the tables only.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from probe.results.statements import (
     statement_rows,
     statement_seed_rows,
 )
-from probe.results.stored_pairs import lawful, stored_pairs
+from probe.results.stored_pairs import StoredPairs, lawful, stored_pairs
 from probe.results.training_checks import check_trainings
 from probe.tables.schemas import Row, Tables
 from probe.tables.summary import summarize
@@ -103,10 +103,7 @@ def tables_of(predictions: Predictions, metrics: Iterable[MetricEntry] = ()) -> 
     pairs = stored_pairs(predictions)
     layers = list(layers_of(lawful(predictions, pairs)))
     notes, doubts = check_trainings(predictions)
-    notes_on_repeats, repeated = repeated_networks(predictions)
-    doubts = replace(
-        repeated, near_chance=doubts.near_chance, above_ceiling=doubts.above_ceiling
-    )
+    notes_on_repeats, doubts = repeated_networks(predictions, doubts)
     rows: dict[str, Iterable[Row]] = {
         # Only its sessions hold different kinds of data, so that the first one matters.
         "metrics": metric_rows(
@@ -130,17 +127,22 @@ def tables_of(predictions: Predictions, metrics: Iterable[MetricEntry] = ()) -> 
             *withheld_notes(predictions, pairs),
         ],
         "controls": control_rows(predictions),
-        "causes": chain.from_iterable(
-            cause_rows(predictions, jobs, pairs)
-            for learner, jobs in predictions.by_learner().items()
-            # Of seeds, or of tasks, whose networks are equal, nothing is said.
-            if learner not in doubts.equal | doubts.motionless
-        ),
+        "causes": _cause_rows(predictions, pairs, doubts.equal | doubts.motionless),
     }
-    tables = {name: new_table(name, of_table) for name, of_table in rows.items()}
+    tables = {name: new_table(name, lines) for name, lines in rows.items()}
     depths = {job.learner: len(predictions.features(job)) for job in predictions.runs}
     tables["first_layer"] = first_layers(tables["statements"], depths)
     return {**tables, **_measured_tables(predictions)}
+
+
+def _cause_rows(
+    predictions: Predictions, pairs: StoredPairs, repeating: frozenset[str]
+) -> Iterator[Row]:
+    """Yield the causes of every learner but those whose networks repeat one another."""
+    for learner, jobs in predictions.by_learner().items():
+        # Of seeds, or of tasks, whose networks are equal, nothing is said.
+        if learner not in repeating:
+            yield from cause_rows(predictions, jobs, pairs)
 
 
 def _measured_tables(predictions: Predictions) -> Tables:
@@ -199,6 +201,7 @@ def measured_rows(predictions: Predictions, job: Job) -> Iterator[Row]:
     plan = predictions.plan
     study = {"scenario": plan.scenario, "network": plan.network, **job.columns}
     *_, output = features = predictions.features(job)
+    # R, once for each head of the report.
     for head in plan.report.heads:
         for tasks_seen, row in predictions.outputs.get((job.name, head), {}).items():
             cell = study | {
@@ -206,36 +209,22 @@ def measured_rows(predictions: Predictions, job: Job) -> Iterator[Row]:
                 "tasks_seen": tasks_seen,
                 "head": head,
             }
-            yield from _by_task(
-                cell,
-                predictions,
-                job,
-                predictions.accuracy[row],
-            )
+            yield from _by_task(cell, predictions, job, predictions.accuracy[row])
+    # A of each feature and readout: all tasks together, then task by task.
     for key, row in predictions.readouts[job.name].items():
         cell = study | _columns(key, features) | {"readout": str(key.readout)}
         yield cell | {"metric": "pra", "value": predictions.pra[row]}
-        accuracies = predictions.accuracy[row]
-        yield from _by_task(
-            cell | {"metric": "accuracy"},
-            predictions,
-            job,
-            accuracies,
-        )
+        cell |= {"metric": "accuracy"}
+        yield from _by_task(cell, predictions, job, predictions.accuracy[row])
+    # The last A is R itself: only its accuracy on all tasks is missing.
     for tasks_seen, row in predictions.output(job).items():
-        key = Key(tasks_seen, output)
-        pra = {"metric": "pra", "value": predictions.pra[row]}
-        yield study | _columns(key, features) | pra
+        cell = study | _columns(Key(tasks_seen, output), features)
+        yield cell | {"metric": "pra", "value": predictions.pra[row]}
     for feature, row in predictions.retrained(job).items():
         readout = "" if feature == output else RETRAIN
         cell = study | _columns(Key(job.last, feature), features)
         cell |= {"metric": "f1", "readout": readout}
-        yield from _by_task(
-            cell,
-            predictions,
-            job,
-            predictions.f1[row],
-        )
+        yield from _by_task(cell, predictions, job, predictions.f1[row])
 
 
 def _columns(key: Key, features: Sequence[str]) -> dict[str, Any]:

@@ -54,8 +54,7 @@ def check_trainings(predictions: Predictions) -> tuple[list[Row], Doubts]:
                 "of both"
             )
             notes.append(_note(offline, offline.last, text))
-    doubts = Doubts(near_chance=frozenset(doubtful), above_ceiling=bool(above))
-    return notes, doubts
+    return notes, Doubts(near_chance=frozenset(doubtful), above_ceiling=bool(above))
 
 
 def _note(job: Job, tasks_seen: int, text: str) -> Row:
@@ -91,11 +90,11 @@ def _runs_above_offline(predictions: Predictions) -> dict[str, list[Job]]:
     difference over seeds and by two standard errors of the test set; for one or two
     seeds only by the latter. Learners under another head are left out.
     """
-    pra_of_run = {
-        job.name: predictions.pra[rows[job.last]]
-        for job in predictions.runs
-        if job.last in (rows := predictions.output(job))
-    }
+    pra_of_run: dict[str, float] = {}
+    for job in predictions.runs:
+        rows = predictions.output(job)
+        if job.last in rows:
+            pra_of_run[job.name] = predictions.pra[rows[job.last]]
     offline = {
         job.seed: job
         for job in predictions.runs

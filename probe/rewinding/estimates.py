@@ -148,6 +148,10 @@ class Study:
         unchanged: frozenset[str],
         j: int | None = None,
     ) -> Iterator[Row]:
+        """Yield a row for each scope, block and quantity; only shares have a verdict.
+
+        j: the task position of the means, None for all earlier tasks.
+        """
         for scope in self.scopes:
             estimates = {
                 name: self._estimate(mean, scope, name[0] in unchanged)

@@ -146,6 +146,7 @@ def hashes_of_tables(folder: Path) -> dict[str, str]:
 
 
 def _fill(folder: Path, saved: Saved) -> None:
+    """Write the tables, the arrays and their description, with hashes, to the disk."""
     from probe.tables.table_file import write_table
 
     for name, table in saved.tables.items():

@@ -242,6 +242,7 @@ def together(sheets: Sequence[Sheet]) -> Sheet:
 
 
 def _title(readout: str, seeds: int, one_network: bool, tasks: int) -> str:
+    """Return the title of a table: readout, unit, what is averaged, tasks that can be forgotten."""
     # If the network is the same, only retraining depends on the seed.
     mean = seeds > 1 and (not one_network or readout == RETRAIN)
     over = (

@@ -126,6 +126,7 @@ def columns_of(sheet: Sheet) -> list[str]:
 
 
 def _html(sheet: Sheet) -> Iterator[str]:
+    """Yield the HTML of a sheet: the first column to the left, numbers to the right."""
     style, right = (
         f'style="text-align:{side};padding:0.15em 0.8em 0.15em 0;border:0"'
         for side in ("left", "right")

@@ -26,7 +26,13 @@ NAMES = {
     "geppnet_stm": "GeppNet+STM",
     "offline": "joint",
 }
-LEVELS = {"floor": "untrained", "accuracy": "accuracy", "ceiling": "joint"}
+KEYS = ["method", "layer", "readout"]
+CONTROLS = ["offline", "untrained"]
+LEVELS = {
+    "floor": "untrained",
+    "accuracy": "accuracy",
+    "ceiling": "joint",
+}
 QUANTITIES = {
     **LEVELS,
     "missing": "missing",
@@ -103,7 +109,7 @@ def spread(rows: pd.DataFrame, index: list[str], columns: str) -> pd.DataFrame:
 
 def renamed(shown: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
     """Select the columns that have a name, and rename them."""
-    keys = [key for key in ("method", "layer", "readout") if key in shown]
+    keys = [key for key in KEYS if key in shown]
     columns = [column for column in names if column in shown]
     return shown[keys + columns].rename(columns=names)
 
@@ -112,7 +118,7 @@ def over_tasks(study: str, name: str) -> pd.DataFrame:
     """Return the rows of a table that hold for all tasks together, by method and depth."""
     rows = table(study, name)
     rows = rows[rows.task_position.isna()]
-    rows = rows[~rows.learner.isin(["offline", "untrained"])]
+    rows = rows[~rows.learner.isin(CONTROLS)]
     order = list(rows.learner.unique())
     rows = rows.assign(
         rank=rows.learner.map(order.index),
@@ -164,8 +170,8 @@ def statements(study: str) -> pd.DataFrame:
         layer=rows.feature,
         cell=rows.verdict.map(verdict),
     )
-    keys = ["method", "layer", "readout"]
-    return renamed(spread(rows, keys, "statement"), STATEMENTS)
+    shown = spread(rows, KEYS, "statement")
+    return renamed(shown, STATEMENTS)
 
 
 def doubts(study: str) -> pd.DataFrame:
@@ -210,8 +216,7 @@ def budgets(study: str, layer: str) -> pd.DataFrame:
         quantity=names,
     )
     cells = rows.apply(with_interval, axis=1)
-    keys = ["method", "layer", "readout"]
-    shown = spread(rows.assign(cell=cells), keys, "quantity")
+    shown = spread(rows.assign(cell=cells), KEYS, "quantity")
     shown = renamed(shown, names)
     said = renamed(statements(study), {"below joint?": "below joint?"})
     return shown.merge(said, how="left").fillna("")

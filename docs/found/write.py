@@ -260,7 +260,8 @@ if __name__ == "__main__":
     texts = pages()
     outdated = stale(texts)
     if "--check" in sys.argv:
-        print(*outdated, sep="\n")
+        for path in outdated:
+            print(f"{path}: run `make found`")
         sys.exit(bool(outdated))
     for path, text in texts.items():
         path.write_text(text, "utf-8")

@@ -25,7 +25,7 @@ from probe.tables.layer_text import (
     together,
 )
 from probe.tables.matrices import Matrices
-from probe.tables.note_text import listed, note_sentences
+from probe.tables.note_text import note_sentences
 from probe.tables.result_base import ResultBase
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet, as_html, as_latex, as_text
@@ -273,21 +273,7 @@ class Analysis(ResultBase):
         lines.append("tables: result.to_pandas(NAME); a page: result.report(FILE)")
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
-        matrices = self._matrices
-        orders = len(self.orders)
-        levels = [
-            {"untrained": "floor", "offline": "ceiling"}[name]
-            for name in matrices.levels
-        ]
-        steps = sorted({t for name in self.learners for t in matrices.steps(name)})
-        return (
-            f"Analysis of {', '.join(self.learners)}: {orders} "
-            f"order{'s' * (orders != 1)}, {self.seeds} seed{'s' * (self.seeds != 1)}, "
-            f"after {_range_text(steps)} of "
-            f"{matrices.tasks} tasks\n  downstream of {', '.join(self.features) or 'no feature'} "
-            f"by {', '.join(self.readouts)}; {' and '.join(levels) or 'neither floor nor ceiling'}"
-        )
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """Return the first screen of the report, for notebooks."""
@@ -332,14 +318,3 @@ class Analysis(ResultBase):
                 "learner=NAME"
             )
         return name or self.learners[0]
-
-
-def _range_text(steps: Sequence[int]) -> str:
-    """Return steps, ascending, in few words.
-
-    >>> _range_text([0, 1, 2, 3]), _range_text([0, 1, 3])
-    ('0 to 3', '0, 1, 3')
-    """
-    if len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1:
-        return f"{steps[0]} to {steps[-1]}"
-    return listed(steps)

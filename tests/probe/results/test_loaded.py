@@ -30,9 +30,7 @@ def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(study, fo
     assert set(found.tables()) == set(SCHEMAS)
     assert (found.learners, found.orders) == (("finetune", "joint"), ("there", "back"))
     assert (found.features, found.readouts) == (FEATURES, ("retrain", "linear"))
-    assert repr(found).startswith(
-        "Analysis of finetune, joint: 2 orders, 2 seeds, after 0 to 2 of 2 tasks"
-    )
+    assert repr(found).startswith("finetune forgot ")
 
 
 def test_of_several_learners_one_must_be_named(found):

@@ -155,8 +155,8 @@ class Answer:
     def number(self, value: float, sign: str = "") -> str:
         """Return a score as text: accuracies in percent, others as they are."""
         if self.is_accuracy:
-            return f"{100 * value:{sign}.1f}"
-        return f"{value:{sign}.{self._decimals}f}"
+            return f"{_rounded(100 * value, 1):{sign}.1f}"
+        return f"{_rounded(value, self._decimals):{sign}.{self._decimals}f}"
 
     def change(self, value: float) -> str:
         """Return a difference of scores as text, with its sign."""
@@ -188,3 +188,8 @@ class Answer:
         if line.new is None or line.new_change is None:
             return text
         return f"{text}, new {self.number(line.new)} ({self.change(line.new_change)})"
+
+
+def _rounded(value: float, decimals: int) -> float:
+    """Return a rounded number; adding 0 makes a positive zero of a negative one."""
+    return round(value, decimals) + 0

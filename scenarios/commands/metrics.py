@@ -6,11 +6,13 @@ given, and otherwise listed with the reason.
 """
 
 from pathlib import Path
+from textwrap import wrap
 from typing import cast
 
 from rich.console import Console
 from rich.table import Table
 
+from probe.answers.text import WIDTH
 from probe.errors import InputError, described
 from probe.metrics.diaz_rodriguez import (
     NAMES,
@@ -77,7 +79,8 @@ def _show_card(card: Scorecard) -> None:
             table.add_row(paper, metric, f"{value:.4f}")
     Console().print(table)
     for reason, metrics in names_of_reason.items():
-        show_line(f"not measured ({reason}): {', '.join(metrics)}")
+        for line in wrap(f"not measured ({reason}): {', '.join(metrics)}", WIDTH):
+            show_line(line)
 
 
 def _matrix(path: Path, options: MetricsOptions) -> tuple[AccuracyMatrix, Reading]:

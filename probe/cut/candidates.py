@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import groupby
+from math import ceil
 
 from torch import nn
 
@@ -81,20 +82,14 @@ def candidates(
     """
     traced = trace(model, sample, ModelCall(call=call, output=output))
     plans = plan_each(_features(traced), progress)
-    narrow = _narrow(plans)
-    chosen = suggested(
-        traced, [feature for feature, _ in plans], lambda features: narrow
-    )
+    narrow = _narrow(plans)  # of all features, as all are planned already
+    chosen = suggested(traced, [feature for feature, _ in plans], lambda some: narrow)
     return [
         _candidate(feature, plan, feature.name in chosen) for feature, plan in plans
     ]
 
 
-def suggestions(
-    model: nn.Module,
-    sample: Value,
-    call: ModelCall,
-) -> dict[str, bool]:
+def suggestions(model: nn.Module, sample: Value, call: ModelCall) -> dict[str, bool]:
     """Suggest features as `candidates` does, without planning a cut at each of them.
 
     Args:
@@ -118,13 +113,16 @@ def suggestions(
 
 
 def _narrow(plans: Plans) -> set[str]:
-    """Return the names of the features that are the only value the rest of the model needs."""
+    """Return the names of the features whose cut keeps a single value computed with weights.
+
+    Such a feature is the only value that the rest of the model needs; masks and other
+    values computed without weights do not count.
+    """
     narrow = set[str]()
     for feature, plan in plans:
         kept = plan.kept if isinstance(plan, CutPlan) else ()
         state = feature.trace.state.keys()
         upstream = [feature.trace.large.upstream([name]) for name in kept]
-        # Values that were computed with weights; masks do not count.
         if sum(not state.isdisjoint(calls) for calls in upstream) == 1:
             narrow.add(feature.name)
     return narrow
@@ -198,34 +196,48 @@ def suggested(
     parent = {name: _parent(name, run) for name in run}
     parameters = trace.model.named_parameters(remove_duplicate=False)
     weights = {name for name, parameter in parameters if parameter.dim() > 1}
-    read_weights = sorted(weights & trace.behind_logits)
-    half = len(read_weights) / 2
-    # In a fixed order: of two modules with as many weights it is always the same.
-    around = list(chain.from_iterable(map(_around, read_weights)))
     possible = _possible(trace, features, weights)
     opened = set[str]()
-    largest = ""
     ends = set[str]()
     levels = list[list[list[Feature]]]()
-    while not levels or (len(levels[-1]) < _ENOUGH and largest):
-        opened.add(largest)
-        # Those that the module opened last holds, or, at first, the model.
-        ends.update(narrow([f for f in possible if parent[f.module] == largest]))
-        shown = [f for f in possible if parent[f.module] in opened]
-        shown = [f for f in shown if f.name in ends or _gives_logits(f)]
+    module: str | None = ""  # to open next, first the model itself
+    while module is not None:
+        opened.add(module)
+        ends.update(narrow([f for f in possible if parent[f.module] == module]))
+        inside = [f for f in possible if parent[f.module] in opened]
+        shown = [f for f in inside if f.name in ends or _gives_logits(f)]
         levels.append(_blocks(shown, weights))
-        inside = {*parent.values()} - opened
-        closed = {name for name in inside if parent[name] in opened}
-        within = Counter(module for module in around if module in closed)
-        largest = next((name for name, n in within.most_common(1) if n >= half), "")
+        if len(levels[-1]) >= _ENOUGH:
+            break
+        module = _largest_closed(parent, opened, weights & trace.behind_logits)
     # A level deeper may have fewer: a block that a skip crosses offers nothing inside.
     return _thinned([_end(parent, block).name for block in max(levels, key=len)])
 
 
+def _largest_closed(
+    parent: Mapping[str, str], opened: Collection[str], weights: Collection[str]
+) -> str | None:
+    """Return the module to open next: one that holds at least half of the weights.
+
+    It runs other modules and lies directly in an opened one; None if there is no such
+    module. parent: the module around each module.
+    """
+    closed = {*parent.values()}.difference(opened)
+    closed = {name for name in closed if parent[name] in opened}
+    # Sorted: of two modules with as many weights the same one comes first every time.
+    within = Counter[str]()
+    for weight in sorted(weights):
+        within.update(module for module in _around(weight) if module in closed)
+    for module, count in within.most_common(1):
+        if 2 * count >= len(weights):
+            return module
+    return None
+
+
 def _thinned(names: Sequence[str]) -> list[str]:
-    """Return every n-th name, counted from the last, so that not too many are left."""
-    step = -(-len(names) // _MOST) or 1
-    return [name for k, name in enumerate(names, 1 - len(names)) if k % step == 0]
+    """Return every n-th name, counted from the last, for the smallest n that leaves 20 or fewer."""
+    step = max(1, ceil(len(names) / _MOST))
+    return [*names[::-step]][::-1]
 
 
 def _parent(name: str, run: Collection[str]) -> str:
@@ -240,7 +252,7 @@ def _possible(
     weights: Collection[str],
 ) -> list[Feature]:
     """Return the features that use weights, that the logits need and that compute something."""
-    # Dropout in eval mode and reshapes compute nothing.
+    # Dropout in eval mode and reshapes compute nothing: all of their results are views.
     steps = trace.large.steps.values()
     working = set[str]()
     for owner in {step.owner for step in steps if {*step.names} - {*step.views}}:
@@ -261,7 +273,10 @@ def _possible(
 def _blocks(
     features: Sequence[Feature], weights: Collection[str]
 ) -> list[list[Feature]]:
-    """Group features that the same weights serve, of those with the same value the first."""
+    """Group consecutive features that depend on the same weights.
+
+    Of features with the same value, such as a block and its last layer, the first stays.
+    """
     distinct: dict[tuple[Name, ...], Feature] = {}
     for feature in features:
         distinct.setdefault(feature.visit.names, feature)
@@ -270,12 +285,17 @@ def _blocks(
 
 
 def _end(parent: Mapping[str, str], block: Sequence[Feature]) -> Feature:
-    """Return the last feature after a block that adds no further weights."""
-    last = [feature for feature in block if _gives_logits(feature)]
-    blocks = [feature for feature in block if feature.module in parent.values()]
+    """Choose one of the features that the same weights serve.
+
+    The one that gives the logits; else the first module that runs others, such as a
+    residual block; else the last layer beside the first one, such as the pooling after
+    its convolution.
+    """
+    giving_logits = [feature for feature in block if _gives_logits(feature)]
+    containers = [feature for feature in block if feature.module in parent.values()]
     first_parent = parent[block[0].module]
     siblings = [f for f in block if parent[f.module] == first_parent]
-    return (last or blocks or siblings[-1:])[0]
+    return (giving_logits or containers or siblings[-1:])[0]
 
 
 def _gives_logits(feature: Feature) -> bool:

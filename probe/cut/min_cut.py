@@ -82,8 +82,8 @@ def minimum_cut(
         may be kept.
     """
     frozen = _frozen(trained_pass, upstream, state, steady)
-    # What depends on parameters only is the same for every example: the tail computes
-    # it again.
+    # Values that depend on parameters only are the same for every example: the tail
+    # computes them again.
     varying = _depending(trained_pass, {INPUT[0]}) & frozen
     read = {trained_pass.logits}
     for number in trained_pass.steps.keys() - frozen:
@@ -91,8 +91,8 @@ def minimum_cut(
     wanted = {name for name in read if name[0] in varying}
     if not wanted:
         return None
-    # Parameters, buffers, and what comes only of them: to use one is not to be done
-    # again.
+    # Parameters, buffers, and values computed from them alone: what uses one is not
+    # computed again.
     fixed = (_depending(trained_pass, state) - varying) | {*state}
     # What takes much time is only computed again where nothing else is left.
     for cheap in (True, False):
@@ -122,18 +122,16 @@ def _frozen(
     fewer bytes) and slices that the logits do not depend on, such as those that fill a
     language model's cache.
     """
-    frozen = {
-        *upstream,
-        INPUT[0],
-        FOREIGN[0],
-    }
+    frozen = {*upstream, INPUT[0], FOREIGN[0]}
     needed = trained_pass.upstream([trained_pass.logits])
     drawn = {number for number, step in trained_pass.steps.items() if step.random}
     moved = _depending(trained_pass, (state - frozen) | drawn)
     for number, step in trained_pass.steps.items():
         fixed = all(parent[0] in frozen for parent in step.parents)
+        # A call that returns no tensor, as `item`, tells the code a number. From one that
+        # training moves on, the code may act on it, and no further call is frozen.
         if number in moved and not fixed and not step.names:
-            break  # from here on the code knows a number that training moves, and may act on it
+            break
         writes_state = any(step.parents[at][0] in state for at in step.overwritten)
         unread = step.function == "__getitem__" and number not in needed
         fixed &= number in steady or unread
@@ -165,17 +163,15 @@ def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> S
     sources: Sources = dict.fromkeys(sorted(inputs), ())
     for number, step in trained_pass.steps.items():
         if number in varying:
-            once = step.random or (cheap and step.work > 0)
-            once |= any(parent[0] in fixed for parent in step.parents)
+            is_single = step.random or (cheap and step.work > 0)
+            is_single |= any(parent[0] in fixed for parent in step.parents)
             parents = tuple(parent for parent in step.parents if parent[0] in varying)
-            sources.update(dict.fromkeys(step.names, () if once else parents))
+            sources.update(dict.fromkeys(step.names, () if is_single else parents))
     return sources
 
 
 def _cheapest(
-    sources: Sources,
-    wanted: set[Name],
-    costs: dict[Name, int],
+    sources: Sources, wanted: set[Name], costs: dict[Name, int]
 ) -> tuple[set[Name], set[Name]] | None:
     """Return the values to keep and those to compute again, or None if no cut is possible.
 
@@ -186,7 +182,6 @@ def _cheapest(
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-    enter = {name: 2 + 2 * index for index, name in enumerate(sources)}
     # scipy's flows are 32-bit numbers: beyond 2^29 bytes prices are rounded to one part
     # in that.
     unit = 1 + sum(costs.values()) // 2**29
@@ -194,11 +189,8 @@ def _cheapest(
     # More than all that may be kept together: a cut that costs this much would pass
     # through an edge between two values, or through a value that must not be kept.
     never = 1 + sum(price.values())
-    edges = [(enter[name] + 1, _SINK, never) for name in wanted]
-    for name, parents in sources.items():
-        edges.append((enter[name], enter[name] + 1, price.get(name, never)))
-        starts = [enter[parent] + 1 for parent in parents] or [_SOURCE]
-        edges += [(start, enter[name], never) for start in starts]
+    node_in = {name: 2 + 2 * index for index, name in enumerate(sources)}
+    edges = _edges(sources, wanted, price, never, node_in)
     start, end, capacity = np.array(edges, dtype=np.int32).T
     graph = csr_array((capacity, (start, end)), shape=(2 + 2 * len(sources),) * 2)
     result = maximum_flow(graph, _SOURCE, _SINK)
@@ -211,9 +203,29 @@ def _cheapest(
     behind = {*breadth_first_order(residual, _SINK, return_predecessors=False).tolist()}
     # The cut runs through the values whose `in` is before it and whose `out` is behind
     # it.
-    computed = {name for name in sources if enter[name] in behind}
-    reached = {name for name in sources if enter[name] + 1 in behind}
+    computed = {name for name in sources if node_in[name] in behind}
+    reached = {name for name in sources if node_in[name] + 1 in behind}
     return reached - computed, computed
+
+
+def _edges(
+    sources: Sources,
+    wanted: set[Name],
+    price: dict[Name, int],
+    never: int,
+    node_in: dict[Name, int],
+) -> list[tuple[int, int, int]]:
+    """Return the edges (start, end, capacity) of the graph that the module's docstring describes.
+
+    never: the capacity of what no minimum cut goes through; node_in: the `in` of each
+        value, whose `out` is the next node.
+    """
+    edges = [(node_in[name] + 1, _SINK, never) for name in wanted]
+    for name, parents in sources.items():
+        edges.append((node_in[name], node_in[name] + 1, price.get(name, never)))
+        starts = [node_in[parent] + 1 for parent in parents] or [_SOURCE]
+        edges += [(start, node_in[name], never) for start in starts]
+    return edges
 
 
 # The numbers of these nodes; a value's `in` is even, its `out` the next.

@@ -68,16 +68,15 @@ def feature_matrices(
     Raises:
         InputError: A value has no row for each example.
     """
-    matrices: Matrices = {}
     mask = _mask_in(x)
-    how = pooling or Pooling()
     values = chain.from_iterable(cut.facts.value for cut in cuts)
     if mask is None and any(value.read == "last" for value in values):
         # The head reads the last id that is not 0, see `positions_read`.
         ids = (t for t in tensors(x) if t.ndim == 2 and not t.is_floating_point())
         mask = next((t != 0 for t in ids), None)
     length = None if mask is None else mask.shape[1]
-    layouts = {cut.facts.name: _layouts(cut.facts, how, length) for cut in cuts}
+    rule = pooling or Pooling()
+    layouts = {cut.facts.name: _layouts(cut.facts, rule, length) for cut in cuts}
     groups: list[list[Cut]] = []
     size = 0
     for cut in cuts:
@@ -87,6 +86,7 @@ def feature_matrices(
             size = 0
         groups[-1].append(cut)
         size += added
+    matrices: Matrices = {}
     for group in groups:
         group_cuts = Cuts(tuple(group))
         matrices |= _one_pass(group_cuts, layouts, x, mask, batch_size, activities)
@@ -94,12 +94,15 @@ def feature_matrices(
 
 
 def _width(layouts: Sequence[Layout]) -> int:
-    """Return the length of a row of all tensors of a feature."""
+    """Return the length D of an example's row, over all tensors of a feature."""
     return sum(layout.width for layout in layouts)
 
 
 def _by_unit(tensor: TensorFacts, value: Tensor) -> Tensor:
-    """Return the values (B, ...) of one tensor of a feature by unit, (B, U, P)."""
+    """Return the values (B, ...) of one tensor of a feature as (B, U, P): U units at P positions.
+
+    A unit is a channel, or a single number where the channels' axis is unknown.
+    """
     axis = tensor.axis
     if axis is None and len(tensor.shape) > 3:
         axis = "first"
@@ -126,8 +129,9 @@ def _mask_in(x: Value) -> Tensor | None:
         return None
     for tensor in filter(_may_be_mask, x):
         for ids in x:
-            whole = ids.shape == tensor.shape and not ids.is_floating_point()
-            if whole and bool((ids > 1).any()):
+            is_whole = ids.shape == tensor.shape and not ids.is_floating_point()
+            if is_whole and bool((ids > 1).any()):
+                # The mask is 1 where it keeps a position if all ids at its 0s are alike.
                 zero = tensor == 0
                 dropped = ids[zero]
                 return zero != bool((dropped == dropped[:1]).all())
@@ -143,7 +147,7 @@ def _may_be_mask(tensor: Tensor) -> bool:
 
 
 def _layouts(facts: CutFacts, pooling: Pooling, length: int | None) -> list[Layout]:
-    """Return the layout of each tensor of a feature."""
+    """Return the layout of each tensor of a feature; several tensors share the rule's width."""
     if not facts.value:
         raise InputError(
             f"{facts.name!r} has no row for each example: choose another layer"
@@ -163,19 +167,14 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     axis = tensor.axis
     remark = ""
     shape = tuple(tensor.example)
-    # Of a sequence (L, C) the head shows the axis, where no layer does.
+    # Of a sequence (L, C) that the network's head reads at some positions, these are read.
     head = tensor.read if pooling.pool == "bins" else ()
     if head and (head != "last" or length == shape[0]):
         # A few positions may be told apart by the head; the mean of many is what it
         # reads.
         count = 1 if head == "last" else len(head)
         bins = count if count <= _FEW or count * shape[1] <= pooling.width else 1
-        return Layout(
-            shape=shape,
-            channels=1,
-            bins=(bins,),
-            read=head,
-        )
+        return Layout(shape=shape, channels=1, bins=(bins,), read=head)
     if len(shape) == 2 and length is not None:
         channels = tensor.channel_dim(axis)
         if channels is None and length in shape and 1 < min(shape) < max(shape):
@@ -183,12 +182,7 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
         # Of more positions, the first are prompts; fewer are each of several, as by
         # strides.
         if channels is not None and 1 < shape[1 - channels] < 2 * length:
-            return Layout(
-                shape=shape,
-                channels=channels,
-                bins=(1,),
-                masked=True,
-            )
+            return Layout(shape=shape, channels=channels, bins=(1,), masked=True)
     if axis is None and pooling.channels:
         axis = pooling.channels
         remark = f" ({pooling.channels}: as set)"
@@ -211,46 +205,44 @@ def _one_pass(
     batch_size: int | None,
     activities: dict[str, Activity] | None,
 ) -> Matrices:
-    """Fill the matrices of all these features in one pass over x (N, ...)."""
+    """Return the matrices of all these features from one pass over x (N, ...), batch by batch.
+
+    mask: the positions (N, L) to average over; activities: see `feature_matrices`.
+    """
     count = len(tensors(x)[0])
     device = tensors(x)[0].device
     size = batch_size or batch_size_for(x, device)
-    names = cuts.features
     facts = {cut.facts.name: cut.facts.value for cut in cuts.each}
-    filled: dict[str, Tensor] = {}
-    for name in names:
+    matrix_of: dict[str, Tensor] = {}
+    for name in facts:
         shape = count, _width(layouts[name])
-        filled[name] = torch.empty(shape, dtype=torch.float32, device=device)
+        matrix_of[name] = torch.empty(shape, dtype=torch.float32, device=device)
     for start in range(0, count, size):
         where = slice(start, min(start + size, count))
         batch = mapped(x, lambda tensor, where=where: tensor[where])  # type: ignore[misc]
+        batch_mask = None if mask is None else mask[where]
         with explained(batch):
             for _, name, value in cuts.feature([batch]):
-                pairs = zip(layouts[name], tensors(value), strict=True)
-                kept = None if mask is None else mask[where]
-                rows = [_rows(name, *pair, where.stop - start, kept) for pair in pairs]
-                torch.cat(rows, 1, out=filled[name][where])
+                rows = []
+                for layout, tensor in zip(layouts[name], tensors(value), strict=True):
+                    _check_shape(name, layout, tensor, where.stop - start)
+                    examples = tensor.reshape(len(tensor), *layout.shape)
+                    rows.append(layout.rows(examples, batch_mask))
+                torch.cat(rows, 1, out=matrix_of[name][where])
                 if activities is not None:
                     units = list(map(_by_unit, facts[name], tensors(value)))
                     activities.setdefault(name, Activity()).add(units)
     matrices: Matrices = {}
-    for name in names:
+    for name, matrix in matrix_of.items():
         how = " + ".join(layout.how for layout in layouts[name])
-        matrices[name] = filled[name], how
+        matrices[name] = matrix, how
     return matrices
 
 
-def _rows(
-    name: str,
-    layout: Layout,
-    value: Tensor,
-    count: int,
-    mask: Tensor | None,
-) -> Tensor:
-    """Return rows (B, D) of one tensor of a feature for a batch of `count` examples."""
+def _check_shape(name: str, layout: Layout, value: Tensor, count: int) -> None:
+    """Raise InputError unless one tensor of a feature has `count` examples of the layout."""
     if value[0].numel() != torch.Size(layout.shape).numel() or len(value) != count:
         raise InputError(
             f"feature {name!r} is {tuple(value.shape)}, expected "
             f"{(count, *layout.shape)}"
         )
-    return layout.rows(value.reshape(count, *layout.shape), mask)

@@ -27,8 +27,8 @@ from probe.training.evaluation import SelectedOutputs
 from probe.training.memory_format import channels_last
 from probe.training.recipe import Precision
 
-# The first five are written out, the others go by autograd, each with a graph of its
-# own.
+# Layers of a chain. The passes of the first five are written out; each of the others
+# builds a graph of autograd.
 _KINDS = {
     nn.Linear,
     nn.Conv2d,
@@ -69,7 +69,7 @@ class Chain:
         trained = [p for p in model.parameters() if p.requires_grad]
         self._places = {p: torch.zeros_like(p) for p in trained}
         self._first = next(
-            at for at, layer in enumerate(self._layers) if _is_trained(layer)
+            index for index, layer in enumerate(self._layers) if _is_trained(layer)
         )
         self._type = next(model.parameters()).dtype
         self._links: dict[torch.Size, list[Link]] = {}
@@ -95,11 +95,13 @@ class Chain:
         if not self._takes(x):
             return None
         links, scores = self._pass(x)
-        chances = torch.log_softmax(scores, 1)
-        loss = functional.nll_loss(chances, y)
-        at = y[:, None]
-        chances.exp_().scatter_add_(1, at, torch.full_like(at, -1, dtype=self._type))
-        self._backward(links, chances.div_(len(y)))
+        logs = torch.log_softmax(scores, 1)
+        loss = functional.nll_loss(logs, y)
+        # The gradient of the mean cross-entropy by the scores: (p - one-hot y) / B.
+        labels = y[:, None]
+        minus_one = torch.full_like(labels, -1, dtype=self._type)
+        gradient = logs.exp_().scatter_add_(1, labels, minus_one).div_(len(y))
+        self._backward(links, gradient)
         return scores, loss
 
     def open(self) -> None:
@@ -128,16 +130,23 @@ class Chain:
 
     def spared(self) -> int:
         """Return the number of multiply-adds that the last step skipped, as all were zero."""
-        links = [link for link, _ in self._last]
-        return sum(
-            link.spared * (1 + (layer.weight in self._places) + (at > self._first))
-            for at, (layer, link) in enumerate(zip(self._layers, links, strict=False))
-            if link.spared
-        )
+        spared = 0
+        for index, (link, _) in enumerate(self._last):
+            if link.spared:
+                # For y, and the gradients of the weights and of x if they are computed.
+                products = 1 + (self._layers[index].weight in self._places)
+                products += index > self._first
+                spared += link.spared * products
+        return spared
 
     def _backward(self, links: list[tuple[Link, Tensor]], dy: Tensor) -> None:
-        for at, (link, x) in reversed(list(enumerate(links[self._first :]))):
-            dy = link.backward(x, dy, at > 0)
+        """Set the parameters' gradients from the links with their inputs, and that of the scores.
+
+        The first trained layer is the last to be reached: the gradient of its input is
+        not needed.
+        """
+        for index, (link, x) in reversed(list(enumerate(links[self._first :]))):
+            dy = link.backward(x, dy, index > 0)
         for p, place in self._places.items():
             # A penalty's, or a second call's.
             if p.grad is not None and p.grad is not place:
@@ -148,12 +157,12 @@ class Chain:
         """Return the links for x (B, ...), each with its input, and the scores (B, K)."""
         links = self._links.setdefault(x.shape, [])
         self._last = []
-        for at, layer in enumerate(self._layers):
-            if at == len(links):
+        for index, layer in enumerate(self._layers):
+            if index == len(links):  # the first pass of this shape
                 with _disable_current_modes():  # no counting of what makes a link
                     links.append(self._link(layer, channels_last(x)))
-            self._last.append((links[at], x))
-            x = links[at].forward(x)
+            self._last.append((links[index], x))
+            x = links[index].forward(x)
         return self._last, x
 
     def _link(self, layer: nn.Module, x: Tensor) -> Link:
@@ -170,6 +179,7 @@ class Chain:
         return link or by_autograd(layer, self._places)
 
     def _takes(self, x: Tensor) -> bool:
+        """Return whether the chain can run on x: a plain tensor of the parameters' type."""
         return type(x) is Tensor and x.dtype == self._type and not x.requires_grad
 
 
@@ -223,7 +233,11 @@ def _is_trained(layer: nn.Module) -> bool:
 
 
 def _is_chain(model: nn.Sequential) -> bool:
-    """Return whether a model is plain layers that each run once, of one kind of CPU parameters."""
+    """Return whether a model can be a `Chain`.
+
+    It consists of layers of these kinds, without hooks, each used once, whose parameters
+    are on the CPU, are all float32 or all float64, and share no memory.
+    """
     layers = _layers(model)
     if not {*map(type, layers)} <= _KINDS or _masks_images(layers):
         return False
@@ -236,16 +250,17 @@ def _is_chain(model: nn.Sequential) -> bool:
     is_met_once = len(set(layers)) == len(layers) and len(memory) == len(used)
     if not is_met_once or len(used) != len(parameters):
         return False
-    kinds = {(type(p), p.dtype, p.device.type) for p in parameters}
-    is_plain = kinds in (
-        {(nn.Parameter, torch.float32, "cpu")},
-        {(nn.Parameter, torch.float64, "cpu")},
-    )
+    types = {p.dtype for p in parameters}
+    is_plain = all(type(p) is nn.Parameter and p.is_cpu for p in parameters)
+    is_plain &= types in ({torch.float32}, {torch.float64})
     return is_plain and _is_trained(model) and _bare(model)
 
 
 def _masks_images(layers: list[nn.Module]) -> bool:
-    """Return whether dropout draws masks of images, in the order of their memory."""
+    """Return whether a dropout comes before any flattening, so that it masks images.
+
+    The masks follow the order of the images in memory, which a chain changes.
+    """
     for layer in layers:
         if isinstance(layer, nn.Flatten | nn.Linear):
             return False

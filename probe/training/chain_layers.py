@@ -33,14 +33,7 @@ class Link(NamedTuple):
     """
 
     forward: Callable[[Tensor], Tensor]
-    backward: Callable[
-        [
-            Tensor,
-            Tensor,
-            bool,
-        ],
-        Tensor,
-    ]
+    backward: Callable[[Tensor, Tensor, bool], Tensor]
     spared: int = 0
 
 
@@ -70,11 +63,7 @@ def dense(
             return torch.mm(x, weight.t(), out=y)
         return torch.addmm(bias, x, weight.t(), out=y)
 
-    def backward(
-        x: Tensor,
-        dy: Tensor,
-        wanted: bool,
-    ) -> Tensor:
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
         if dw is not None:
             torch.mm(dy.t(), x, out=dw)
         if db is not None:
@@ -84,13 +73,32 @@ def dense(
     return Link(forward, backward)
 
 
-def side(
-    pixels: int,
-    taps: int,
-    stride: int,
-    padding: int,
-) -> tuple[int, slice, slice, int]:
-    """Measure one side of a convolution: the taps that see the image in some output are live.
+class Side(NamedTuple):
+    """One side, height or width, of a convolution's windows.
+
+    A tap is a row or column of the kernel. It is live if it sees the image in some
+    output; any other sees only padding.
+
+    Attributes:
+        outputs: The number of outputs.
+        live: The slice of the live taps, which make up a window.
+        image: The slice of the image in the smallest padded image that no window leaves.
+        padded: The side of this padded image.
+    """
+
+    outputs: int
+    live: slice
+    image: slice
+    padded: int
+
+    @property
+    def taps(self) -> int:
+        """The number of live taps."""
+        return int(self.live.stop - self.live.start)
+
+
+def side(pixels: int, taps: int, stride: int, padding: int) -> Side:
+    """Measure one side of a convolution's windows.
 
     Args:
         pixels: The image's side.
@@ -98,13 +106,8 @@ def side(
         stride: The pixels from one output to the next.
         padding: The zeros before and after the image.
 
-    Returns:
-        The number of outputs; the slice of the live taps; the slice of the image in the
-        smallest padded image that the live taps do not leave; and the side of this
-        padded image.
-
-    >>> side(2, 3, 2, 1)
-    (1, slice(1, 3, None), slice(0, 2, None), 2)
+    >>> [*side(2, 3, 2, 1)]
+    [1, slice(1, 3, None), slice(0, 2, None), 2]
     """
     outputs = (pixels + 2 * padding - taps) // stride + 1
     live = []
@@ -115,14 +118,10 @@ def side(
     first, end = (live[0], live[-1] + 1) if live else (0, 0)
     before = padding - first
     padded = max(before + pixels, stride * (outputs - 1) + end - first)
-    return outputs, slice(first, end), slice(before, before + pixels), padded
+    return Side(outputs, slice(first, end), slice(before, before + pixels), padded)
 
 
-def windows(
-    module: nn.Conv2d,
-    x: Tensor,
-    gradients: Gradients,
-) -> Link | None:
+def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
     """Return the link of a convolution: one product of its weights and the windows of the image.
 
     Taps that see only padding are left out, as their gradients are 0: on an image of 2
@@ -130,7 +129,7 @@ def windows(
 
     Args:
         module: The convolution.
-        x: A batch like its inputs.
+        x: A batch like its inputs, (B, C, H, W).
         gradients: The memory of the parameters' gradients.
 
     Returns:
@@ -139,23 +138,20 @@ def windows(
     """
     if x.ndim != 4 or isinstance(module.padding, str) or not _is_plain(module):
         return None
-    sides = list(
-        map(side, x.shape[2:], module.kernel_size, module.stride, module.padding)
-    )
-    (H, high, *_), (W, wide, *_) = sides
-    live = module.weight.detach().permute(0, 2, 3, 1)[
-        :, high, wide
-    ]  # (O, taps, taps, C)
-    shape = len(x), H, W, len(live)
+    sides = map(side, x.shape[2:], module.kernel_size, module.stride, module.padding)
+    height, width = sides
+    live = _live_taps(module.weight.detach(), height, width)
+    shape = len(x), height.outputs, width.outputs, len(live)  # of y, channels last
     if not 0 < math.prod(shape[:3]) * live[0].numel() <= _MOST:
         return None
-    rows, drows, cutting = _windows(x, sides, module.stride)
+    rows, drows, cutting = _windows(x, height, width, module.stride)
+    # The weights as a matrix (O, D), with memory for its gradient.
     kernel = live.contiguous()
     matrix = kernel.view(len(live), -1)
     places = dict(gradients)
     dweight = gradients.get(module.weight)
     if dweight is not None:
-        dlive = dweight.permute(0, 2, 3, 1)[:, high, wide]
+        dlive = _live_taps(dweight, height, width)
         dkernel = dlive.contiguous()
         places[matrix] = dkernel.view_as(matrix)
     product = dense(drows, matrix, module.bias, places)
@@ -164,13 +160,10 @@ def windows(
         _copy(kernel, live)
         return product.forward(cutting.forward(x)).view(shape).permute(0, 3, 1, 2)
 
-    def backward(
-        x: Tensor,
-        dy: Tensor,
-        wanted: bool,
-    ) -> Tensor:
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+        # Where taps are dead, a penalty may have added to the last gradient.
         if dweight is not None:
-            dweight.zero_()  # where taps are dead, a penalty may have added to the last gradient
+            dweight.zero_()
         product.backward(rows, dy.permute(0, 2, 3, 1).reshape(len(rows), -1), wanted)
         if dweight is not None:
             _copy(dlive, dkernel)
@@ -179,86 +172,80 @@ def windows(
     return Link(forward, backward, len(rows) * (module.weight.numel() - live.numel()))
 
 
+def _live_taps(weight: Tensor, height: Side, width: Side) -> Tensor:
+    """Return the live taps (O, taps, taps, C) of weights (O, C, H, W), a view."""
+    return weight.permute(0, 2, 3, 1)[:, height.live, width.live]
+
+
 def _is_plain(module: nn.Conv2d) -> bool:
+    """Return whether a convolution has no groups, no dilation and no padding but zeros."""
     is_dense = module.groups == 1 and set(module.dilation) == {1}
     return is_dense and module.padding_mode == "zeros"
 
 
 def _windows(
     x: Tensor,
-    sides: Sequence[tuple[int, slice, slice, int]],
+    height: Side,
+    width: Side,
     strides: Sequence[int],
 ) -> tuple[Tensor, Tensor, Link]:
-    """Return memory for the windows of images like x, (R, D), and their gradient, and their link.
+    """Return the link from images like x (B, C, H, W) to their windows, a row (R, D) for each.
 
-    sides: see `side`.
+    Its forward pass fills the first tensor returned, the windows; its backward pass reads
+    the second, their gradient. R = B H' W', with H' W' outputs, and D = taps taps C.
     """
-    (H, high, image_rows, padded_H), (W, wide, image_columns, padded_W) = sides
-    taps = high.stop - high.start, wide.stop - wide.start
-    # Images and their gradients.
-    padded = x.new_zeros(
-        2,
-        len(x),
-        padded_H,
-        padded_W,
-        x.shape[1],
-    )
-    image, dimage = padded[:, :, image_rows, image_columns].permute(0, 1, 4, 2, 3)
-    in_rows = padded.unfold(2, taps[0], strides[0])[:, :, :H]
-    in_windows = in_rows.unfold(3, taps[1], strides[1])[:, :, :, :W]
-    in_windows = in_windows.permute(0, 1, 2, 3, 5, 6, 4)
-    windows, dwindows = in_windows.unbind()  # (B, H', W', taps, taps, C)
+    # Padded images and their gradients, and views of the unpadded ones.
+    padded = x.new_zeros(2, len(x), height.padded, width.padded, x.shape[1])
+    image, dimage = padded[:, :, height.image, width.image].permute(0, 1, 4, 2, 3)
+    views = padded.unfold(2, height.taps, strides[0])[:, :, : height.outputs]
+    views = views.unfold(3, width.taps, strides[1])[:, :, :, : width.outputs]
+    # (B, H', W', taps, taps, C), which look at the same memory as the padded images.
+    windows, dwindows = views.permute(0, 1, 2, 3, 5, 6, 4).unbind()
     copied = windows.contiguous()
     dcopied = windows.new_empty(windows.shape)
+    # Windows overlap, so that a pixel has the sum of several gradients. Tap by tap there
+    # is no overlap: each tap sees a pixel in one window only.
     pairs = []
-    for i, j in np.ndindex(*taps):
+    for i, j in np.ndindex(height.taps, width.taps):
         pairs.append((dwindows[:, :, :, i, j], dcopied[:, :, :, i, j]))
-    width = windows[0, 0, 0].numel()
-    rows = copied.view(-1, width)
-    drows = dcopied.view(-1, width)
+    numbers = windows[0, 0, 0].numel()
 
     def forward(x: Tensor) -> Tensor:
         image.copy_(x)
         _copy(copied, windows)
         return rows
 
-    def backward(
-        x: Tensor,
-        dy: Tensor,
-        wanted: bool,
-    ) -> Tensor:
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
         padded[1].zero_()
-        for pixels, gradient in pairs:
-            pixels += gradient
+        for dpixels, dtap in pairs:
+            dpixels += dtap
         return cast(Tensor, dimage)
 
-    return rows, drows, Link(forward, backward)
+    rows = copied.view(-1, numbers)
+    return rows, dcopied.view(-1, numbers), Link(forward, backward)
 
 
 def _copy(target: Tensor, values: Tensor) -> None:
-    if target.data_ptr() != values.data_ptr():  # not one memory
+    """Copy values of the same shape, unless the target is a view of them."""
+    if target.data_ptr() != values.data_ptr():
         target.copy_(values)
 
 
 def elementwise(module: nn.ReLU | nn.Tanh, x: Tensor) -> Link:
     """Return the link of an activation for inputs like x; it overwrites the gradient of y."""
     y = torch.empty_like(x)
+    rectifies = isinstance(module, nn.ReLU)
 
     def forward(x: Tensor) -> Tensor:
         return torch.clamp_min(x, 0, out=y) if rectifies else torch.tanh(x, out=y)
 
-    def backward(
-        x: Tensor,
-        dy: Tensor,
-        wanted: bool,
-    ) -> Tensor:
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
         if rectifies:
             torch.ops.aten.threshold_backward.grad_input(dy, y, 0, grad_input=dy)
         else:
             torch.ops.aten.tanh_backward.grad_input(dy, y, grad_input=dy)
         return dy
 
-    rectifies = isinstance(module, nn.ReLU)
     return Link(forward, backward)
 
 
@@ -269,11 +256,7 @@ def flatten(x: Tensor) -> Link:
     def forward(x: Tensor) -> Tensor:
         return x.reshape(len(x), -1)
 
-    def backward(
-        x: Tensor,
-        dy: Tensor,
-        wanted: bool,
-    ) -> Tensor:
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
         return dx.copy_(dy.view_as(dx))
 
     return Link(forward, backward)
@@ -292,11 +275,7 @@ def by_autograd(module: nn.Module, gradients: Gradients) -> Link:
             y = cast(Tensor, module(leaf.clone()))
         return y.detach()
 
-    def backward(
-        x: Tensor,
-        dy: Tensor,
-        wanted: bool,
-    ) -> Tensor:
+    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
         inputs: list[Tensor] = list(places)
         if wanted:
             inputs.append(leaf)

@@ -74,31 +74,37 @@ def predict_each(
     device = examples.y.device
     predicted: dict[str, list[Tensor]] = {name: [] for name in barred}
     losses = [torch.zeros(0, device=device)]
-    # Whoever calls may be under autocast.
+    # The caller may be under autocast.
     with torch.no_grad(), torch.autocast(device.type, enabled=False), products("fp32"):
         if any_layout is None:
             any_layout = same_in_both_layouts(logits, some(examples))
-        every = torch.arange(len(examples), device=device)
+        numbers = torch.arange(len(examples), device=device)
         row_of_example = examples.y if rows is None else rows
-        for indices in every.split(batch_size or batch_size_for(examples.x, device)):
+        for indices in numbers.split(batch_size or batch_size_for(examples.x, device)):
             # A copy: a model may write into its input.
             x = gather(examples.x, indices)
             scores = logits(channels_last(x) if any_layout else x)
             _check_scores(scores, (len(indices), classes))
-            # Where all that compete are -inf, one of them is to be predicted all the
-            # same.
-            finite = scores.clamp(min=torch.finfo(scores.dtype).min)
             for name, table in barred.items():
                 competing = scores
                 if table is not None:
-                    mask = table[row_of_example[indices]]
-                    competing = finite.masked_fill(mask, -torch.inf)
+                    competing = _barred(scores, table[row_of_example[indices]])
                 predicted[name].append(competing.argmax(1))
                 if name == loss_of:
                     y = examples.y[indices]
                     losses.append(cross_entropy(competing, y, reduction="none"))
     classes_of_name = {name: torch.cat(parts) for name, parts in predicted.items()}
     return classes_of_name, torch.cat(losses)
+
+
+def _barred(scores: Tensor, mask: Tensor) -> Tensor:
+    """Return logits (B, K) with those that do not compete, True in the mask (B, K), at -inf.
+
+    The others are finite: where all of them were -inf, one of them is predicted all the
+    same.
+    """
+    finite = scores.clamp(min=torch.finfo(scores.dtype).min)
+    return finite.masked_fill(mask, -torch.inf)
 
 
 def _check_scores(scores: Tensor, expected: tuple[int, int]) -> None:
@@ -138,27 +144,30 @@ def check_independence(
     positions = torch.linspace(
         0, len(labels) - 1, min(_MIXED, len(labels)), device=labels.device
     )
-    chosen = by_label[positions.long()]
+    chosen = by_label[positions.long()]  # of all classes, sorted by class
 
     def values(rows: Tensor) -> dict[str, Tensor]:
         return dict(compute(gather(x, chosen[rows])))
 
-    every = torch.arange(len(chosen), device=labels.device)
-    mixed = values(every)
-    parts = every.tensor_split(max(1, min(_PARTS, len(every) // 2)))
+    rows = torch.arange(len(chosen), device=labels.device)
+    mixed = values(rows)
+    parts = rows.tensor_split(max(1, min(_PARTS, len(rows) // 2)))
     apart = [values(part) for part in parts]
-    # Of values without a row for each example, others tell.
-    for name in (name for name, value in mixed.items() if len(value) == len(chosen)):
-        if _excess(mixed[name], torch.cat([part[name] for part in apart])) <= 0:
+    for name, value in mixed.items():
+        # A value without a row for each example cannot be compared.
+        if len(value) != len(chosen):
+            continue
+        if _excess(value, torch.cat([part[name] for part in apart])) <= 0:
             continue
         # A layer in which the strongest win may amplify what kernels of another batch
         # size round: each part again, repeated up to the same size, with its examples
         # in the same places.
-        filled = [
-            values(part[(every - part[0]) % len(part)])[name][part] for part in parts
-        ]
-        noise = (_finite(values(every)[name]) - _finite(mixed[name])).abs().max()
-        if _excess(mixed[name], torch.cat(filled)) > _NOISE * noise:
+        filled = []
+        for part in parts:
+            repeated = part[(rows - part[0]) % len(part)]
+            filled.append(values(repeated)[name][part])
+        noise = (_finite(values(rows)[name]) - _finite(value)).abs().max()
+        if _excess(value, torch.cat(filled)) > _NOISE * noise:
             raise InputError(
                 f"{name} of an example depends on the others of its batch (a prompt "
                 "that the batch chooses? batch norm in training mode?): choose a "
@@ -214,14 +223,9 @@ def barred_but(
     >>> barred_but([[0], [0, 1]], 2, torch.device("cpu")).tolist()
     [[False, True], [False, False]]
     """
-    barred = torch.ones(
-        len(competing),
-        classes,
-        dtype=torch.bool,
-        device="cpu",
-    )
-    for label, others in enumerate(competing):
-        barred[label, list(others)] = False
+    barred = torch.ones(len(competing), classes, dtype=torch.bool, device="cpu")
+    for row, outputs in enumerate(competing):
+        barred[row, list(outputs)] = False
     return barred.to(device)
 
 
@@ -248,12 +252,12 @@ def batch_size_for(
     most = most or fast
     if not isinstance(x, Tensor | tuple | Mapping):
         return most
-    size = sum(part[:1].numel() * _weight(part.dtype) for part in tensors(x))
+    size = sum(part[:1].numel() * _bytes_of(part.dtype) for part in tensors(x))
     return max(_FEWEST, min(most, room // max(1, size)))
 
 
-def _weight(dtype: torch.dtype) -> int:
-    """Return the bytes of a number: of a token's those of an embedding."""
+def _bytes_of(dtype: torch.dtype) -> int:
+    """Return the bytes that an input number takes in a network: a token becomes an embedding."""
     return 4096 if dtype in (torch.int32, torch.int64) else dtype.itemsize
 
 
@@ -336,36 +340,30 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
     >>> penultimate(model, torch.tensor([[[1.0, -1.0], [-2.0, 3.0]]])).tolist()
     [[1.0, 0.0, 0.0, 3.0]]
     """
-    # By tensor: the features that it was computed from by layers without weights. Weak,
-    # as the id of a tensor that is gone may be that of another, and none is to outlive
-    # its use.
-    before = WeakTensorKeyDictionary()
+    # The input of the last layer with a weight matrix before a tensor, by that tensor.
+    # Weak, as the id of a tensor that is gone may be that of another, and none is to
+    # outlive its use.
+    input_of = WeakTensorKeyDictionary()
 
-    def note(
-        module: nn.Module,
-        inputs: tuple[object, ...],
-        output: object,
-    ) -> None:
-        if (
-            isinstance(output, Tensor)
-            and len(inputs) == 1
-            and isinstance(inputs[0], Tensor)
-        ):
+    def note(module: nn.Module, inputs: tuple[object, ...], output: object) -> None:
+        """Store the features of a layer's output: its input, or those of its input."""
+        if not isinstance(output, Tensor) or len(inputs) != 1:
+            return
+        [value] = inputs
+        if isinstance(value, Tensor):
             # Norms have weights too, but vectors: they tell no classes apart.
-            matrix = any(p.ndim > 1 for p in module.parameters())
-            features = inputs[0] if matrix else before.get(inputs[0])
+            has_matrix = any(p.ndim > 1 for p in module.parameters())
+            features = value if has_matrix else input_of.get(value)
             if features is not None:
-                before[output] = features
+                input_of[output] = features
 
     with ExitStack() as hooks:
         for module in model.modules():
             # A dense layer under a parametrization (weight norm) has children.
-            if isinstance(module, nn.Linear) or not any(
-                True for _ in module.children()
-            ):
+            if isinstance(module, nn.Linear) or not list(module.children()):
                 hooks.callback(module.register_forward_hook(note).remove)
         logits = model(x)
-    features = before.get(logits) if isinstance(logits, Tensor) else None
+    features = input_of.get(logits) if isinstance(logits, Tensor) else None
     if features is None or len(features) != len(logits):
         raise InputError(
             "the model must return the output of its last layer (such as nn.Linear)"
@@ -386,11 +384,7 @@ def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:
     return in_batches(partial(penultimate, model), model, examples)
 
 
-def in_batches(
-    function: Logits,
-    model: nn.Module,
-    examples: Examples,
-) -> Tensor:
+def in_batches(function: Logits, model: nn.Module, examples: Examples) -> Tensor:
     """Apply a function to N examples in batches, with the model in eval mode.
 
     Buffers are restored, and the model has a random generator of its own.

@@ -68,32 +68,41 @@ def initialize(
                 state[name].copy_(value)
         return
     # By identity: a parameter that two modules share is kept under either name.
-    held = {id(state[name]): state[name] for name in keep}
-    fresh = {n: p for n, p in model.named_parameters() if id(p) not in held}
-    saved = [(tensor, tensor.detach().clone()) for tensor in held.values()]
-    before = {name: fresh[name].detach().clone() for name in unread if name in fresh}
+    kept = {id(state[name]): state[name] for name in keep}
+    fresh = {n: p for n, p in model.named_parameters() if id(p) not in kept}
+    kept_values = [(tensor, tensor.detach().clone()) for tensor in kept.values()]
+    unread_values = {n: fresh[n].detach().clone() for n in unread if n in fresh}
     with torch.no_grad():
         # What no rule writes to is found by the NaN that is left in it.
         for parameter in fresh.values():
             parameter.fill_(torch.nan)
-        for module in model.modules():
-            tensors = [
-                *module.parameters(recurse=False),
-                *module.buffers(recurse=False),
-            ]
-            if not all(id(tensor) in held for tensor in tensors):
-                _fill(module, rule, generator)
+        _fill_modules(model, rule, generator, kept)
         # A rule writes a module as a whole, or its children too; what is kept gets its
         # value back.
-        for tensor, value in saved:
+        for tensor, value in kept_values:
             tensor.copy_(value)
-        for name, value in before.items():
+        for name, value in unread_values.items():
             if fresh[name].isnan().any():
                 fresh[name].copy_(value)
-    if unwritten := [
-        name for name, parameter in fresh.items() if parameter.isnan().any()
-    ]:
+    unwritten = [name for name, parameter in fresh.items() if parameter.isnan().any()]
+    if unwritten:
         raise no_rule_for(unwritten)
+
+
+def _fill_modules(
+    model: nn.Module,
+    rule: Rule,
+    generator: torch.Generator,
+    kept: Collection[int],
+) -> None:
+    """Draw fresh values for each module by the rule, unless all that it holds itself is kept.
+
+    kept: the ids of the parameters and buffers that keep their values.
+    """
+    for module in model.modules():
+        tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+        if not all(id(tensor) in kept for tensor in tensors):
+            _fill(module, rule, generator)
 
 
 def without_rule(model: nn.Module, rule: Rule) -> list[str]:
@@ -113,8 +122,8 @@ def without_rule(model: nn.Module, rule: Rule) -> list[str]:
     >>> without_rule(nn.ParameterDict({"scale": torch.ones(2)}), "torch")
     ['scale']
     """
-    written = (m for m in model.modules() if _by_murata(m, rule) or _reset_of(m))
-    modules = (module for module in written if not is_parametrized(module))
+    modules = (m for m in model.modules() if _by_murata(m, rule) or _reset_of(m))
+    modules = (module for module in modules if not is_parametrized(module))
     # A module's own method may write its children's parameters, too.
     reached = {id(parameter) for module in modules for parameter in module.parameters()}
     return [name for name, p in model.named_parameters() if id(p) not in reached]
@@ -147,7 +156,7 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
         return
     values = fresh_state(fresh, stream(0, "check"))
     state = named_state(model)
-    # What is in no state dict, a rewinding leaves as it is.
+    # Rewinding leaves what is in no state dict as it is.
     for name in sorted(model.state_dict(keep_vars=True).keys() & state.keys()):
         shape = tuple(values[name].shape) if name in values else "none"
         if shape != (expected := tuple(state[name].shape)):
@@ -158,7 +167,8 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
 
 
 def fresh_state(
-    fresh: nn.Module | Mapping[str, Tensor] | Factory, generator: torch.Generator
+    fresh: nn.Module | Mapping[str, Tensor] | Factory,
+    generator: torch.Generator,
 ) -> Mapping[str, Tensor]:
     """Return fresh values of parameters and buffers by name.
 
@@ -227,13 +237,14 @@ def built_network(
 
 
 def _reset_of(module: nn.Module) -> Callable[[], object] | None:
+    """Return a module's own method that draws fresh values, None if it has none."""
     # Only nn.MultiheadAttention spells it with an underscore.
-    return getattr(module, "reset_parameters", None) or getattr(
-        module, "_reset_parameters", None
-    )
+    private = getattr(module, "_reset_parameters", None)
+    return getattr(module, "reset_parameters", None) or private
 
 
 def _by_murata(module: nn.Module, rule: Rule) -> bool:
+    """Return whether the rule of Murata 2020 writes a module: convolutions and dense layers."""
     # A parametrized layer computes its weight from other parameters, which only it can
     # fill.
     weighted = "weight" in dict(module.named_parameters(recurse=False))
@@ -243,16 +254,13 @@ def _by_murata(module: nn.Module, rule: Rule) -> bool:
 
 
 def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
-    """Draw fresh values for a module by the rule; modules without a rule stay unchanged."""
+    """Draw fresh values for one module by the rule; without a method of its own it is unchanged."""
     if _by_murata(module, rule):
         weight = module.get_parameter("weight")
         # He et al. 2015: variance 2 over the inputs of a unit; weight: (out, in, ...).
         std = 0.01 if isinstance(module, nn.Linear) else (2 / weight[0].numel()) ** 0.5
         normal = torch.randn(
-            weight.shape,
-            generator=generator,
-            dtype=torch.float32,
-            device="cpu",
+            weight.shape, generator=generator, dtype=torch.float32, device="cpu"
         )
         weight.copy_(normal * std)
         if isinstance(module.bias, Tensor):

@@ -1,7 +1,7 @@
 """The training loop that learners, tails and probes share."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice
 from typing import ClassVar, cast
@@ -58,12 +58,7 @@ class Objective:
         """
         return x, y
 
-    def loss(
-        self,
-        model: nn.Module,
-        x: Tensor,
-        y: Tensor,
-    ) -> Tensor:
+    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         """Return the loss of `model` on a batch.
 
         With `by_scores` the scores may have no graph to the parameters; the gradients
@@ -81,12 +76,7 @@ class Objective:
         self.saw(scores.detach(), y)
         return functional.cross_entropy(scores, y)
 
-    def validation_loss(
-        self,
-        model: nn.Module,
-        x: Tensor,
-        y: Tensor,
-    ) -> Tensor:
+    def validation_loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         """Return the loss on held-out examples, for early stopping.
 
         Args:
@@ -156,15 +146,14 @@ def fit(
     >>> model(data.x).argmax(1).tolist()
     [0, 1]
     """
-    steps = objective or Objective()
-    stopping = EarlyStopping(data, recipe, generator, steps)
+    objective = objective or Objective()
+    stopping = EarlyStopping(data, recipe, generator, objective)
     steps_left = recipe.steps(len(data))
-    by_scores = vars(type(steps)).get("by_scores", False)
+    by_scores = vars(type(objective)).get("by_scores", False)
     with (
         torch.enable_grad(),
-        torch.autocast(
-            data.y.device.type, enabled=False
-        ),  # whoever calls may be under it
+        # The caller may be under autocast.
+        torch.autocast(data.y.device.type, enabled=False),
         products(recipe.precision),
         mode(model, training=True),
         chained(model, recipe.precision) if by_scores else nullcontext() as chain,
@@ -175,32 +164,50 @@ def fit(
         # with each training: none are carried over from another task.
         trained = [p for p in model.parameters() if p.requires_grad]
         update = no_other_draws()(updates(trained, recipe, steps_left))
-        spared = chain.spared if chain else int
         losses: list[float] = []
         while steps_left:
-            epoch_losses = []
-            for x, y in islice(
-                _batches(data, stopping.training, recipe.batch_size, generator),
-                steps_left,
-            ):
-                with meter.step(len(y), spared) if meter else nullcontext():
-                    # An objective sees what its data hold; a tuple only where a tail is
-                    # trained.
-                    batch = steps.batch(cast(Tensor, x), y)
-                    epoch_losses.append(_gradients(model, *batch, recipe, steps, chain))
-                    steps.after_backward(model)
-                    update()
-                    steps.after_step(model)
-            # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped
-            # every step.
-            numbers = torch.stack(epoch_losses).double().cpu()
-            # First the loss of the first step, then the mean of each epoch.
-            losses += ([] if losses else [float(numbers[0])]) + [float(numbers.mean())]
+            batches = _batches(data, stopping.training, recipe.batch_size, generator)
+            batches = islice(batches, steps_left)
+            epoch = _epoch(model, batches, recipe, objective, update, chain, meter)
+            if not losses:
+                losses.append(float(epoch[0]))
+            losses.append(float(epoch.mean()))
             if not math.isfinite(losses[-1]):
                 raise _diverged(losses, len(data), recipe, trained[0].dtype)
-            steps.after_epoch(model, losses)
-            steps_left = 0 if stopping.stops(model) else steps_left - len(epoch_losses)
+            objective.after_epoch(model, losses)
+            steps_left -= len(epoch)
+            if stopping.stops(model):
+                break
         stopping.restore_best(model)
+
+
+def _epoch(
+    model: nn.Module,
+    batches: Iterator[tuple[Value, Tensor]],
+    recipe: Recipe,
+    objective: Objective,
+    update: Callable[[], None],
+    chain: Chain | None,
+    meter: OpsMeter | None,
+) -> Tensor:
+    """Train a model on batches, one step each, and return the losses before the steps, (steps,).
+
+    update: the optimizer's step. chain: the model's training passes, None to use
+    autograd.
+    """
+    spared = chain.spared if chain else int
+    losses = []
+    for x, y in batches:
+        with meter.step(len(y), spared) if meter else nullcontext():
+            # An objective sees what its data hold; a tuple only where a tail is trained.
+            batch = objective.batch(cast(Tensor, x), y)
+            losses.append(_gradients(model, *batch, recipe, objective, chain))
+            objective.after_backward(model)
+            update()
+            objective.after_step(model)
+    # To the host once an epoch, so that a GPU does not wait at every step; NaN and Inf
+    # stay in the mean.
+    return torch.stack(losses).double().cpu()
 
 
 def _batches(
@@ -209,12 +216,17 @@ def _batches(
     size: int,
     generator: torch.Generator,
 ) -> Iterator[tuple[Value, Tensor]]:
-    """Yield batches of the examples at `rows` (M,), each once, in random order."""
+    """Yield batches x (B, ...), y (B,) of the examples at `rows` (M,), each once, in random order.
+
+    The examples' indices are there on the CPU too: from there values are gathered that
+    lie in a file.
+    """
     # Drawn on the CPU, so that the order is the same on every device.
     order = rows[permutation(len(rows), generator)]
     ends = batch_ends(len(rows), size)[:-1]
-    orders = order, order.to(data.y.device, non_blocking=True)
-    for on_cpu, indices in zip(*(o.tensor_split(ends) for o in orders), strict=True):
+    parts_on_cpu = order.tensor_split(ends)
+    parts = order.to(data.y.device, non_blocking=True).tensor_split(ends)
+    for on_cpu, indices in zip(parts_on_cpu, parts, strict=True):
         yield gather(data.x, indices, on_cpu), data.y.index_select(0, indices)
 
 
@@ -224,13 +236,15 @@ def _diverged(
     recipe: Recipe,
     dtype: torch.dtype,
 ) -> InputError:
-    """Return the error of a training on n examples, with its losses so far."""
-    remedy = (
-        OVERFLOW
-        if dtype == torch.half
-        else f"lower learning_rate ({recipe.learning_rate:g})"
-    )
-    if losses[0] == math.inf and dtype != torch.half:
+    """Return the error of a training on n examples whose loss is NaN or Inf, with a remedy.
+
+    losses: that of the first batch, then the mean of each epoch so far; dtype: the data
+        type of the parameters.
+    """
+    remedy = f"lower learning_rate ({recipe.learning_rate:g})"
+    if dtype == torch.half:
+        remedy = OVERFLOW
+    elif losses[0] == math.inf:
         remedy = (
             "the first batch has classes whose output is -inf: let the model mask "
             "none of them"
@@ -246,7 +260,7 @@ def _gradients(
     x: Tensor,
     y: Tensor,
     recipe: Recipe,
-    steps: Objective,
+    objective: Objective,
     chain: Chain | None,
 ) -> Tensor:
     """Set the parameters' gradients on x (B, ...), y (B,), and return the loss, a scalar.
@@ -255,20 +269,22 @@ def _gradients(
     """
     for p in model.parameters():
         p.grad = None if p.requires_grad else p.grad
-    plain = chain and chain.model is model and type(steps).loss is Objective.loss
-    if chain and plain and (done := chain.step(x, y)):
-        steps.saw(done[0], y)
-        return done[1]
+    is_cross_entropy = type(objective).loss is Objective.loss
+    if chain and chain.model is model and is_cross_entropy:
+        scores_and_loss = chain.step(x, y)
+        if scores_and_loss is not None:
+            scores, loss = scores_and_loss
+            objective.saw(scores, y)
+            return loss
     if chain:
         chain.open()
     with lowered(y.device.type, recipe.precision == "bf16"):
-        loss = steps.loss(model, x, y)
+        loss = objective.loss(model, x, y)
     loss.backward()
     if chain:
         chain.backward()
     for p in model.parameters():
-        if (
-            p.requires_grad and p.grad is not None and p.grad.is_sparse
-        ):  # few optimizers take it
+        # Few optimizers take a sparse gradient, as of an embedding.
+        if p.requires_grad and p.grad is not None and p.grad.is_sparse:
             p.grad = p.grad.to_dense()
     return loss.detach()

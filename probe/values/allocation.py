@@ -68,6 +68,7 @@ class CacheSettings:
         budget = free_memory(device) // 2 if self.budget is None else self.budget
         room = self.room or 0
         if self.room is None and self.scratch is not None:
+            # The folder may not exist yet.
             folders = self.scratch, *self.scratch.absolute().parents
             room = shutil.disk_usage(next(filter(Path.exists, folders))).free // 2
         return replace(

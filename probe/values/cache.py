@@ -3,7 +3,7 @@
 They are kept in memory or in a file, or recomputed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -92,35 +92,45 @@ def store_values(
     """
     inputs = Inputs(x)
     size = min(max(size, _SMALLEST), _LARGEST)
-    cut_of_name = {cut.facts.name: cut for cut in cuts}
     locations = {allocation.feature: allocation.location for allocation in plan}
     rows: dict[str, Rows] = {}
-    filled: dict[str, CachedRows] = {}
-    every = torch.arange(len(inputs), device=inputs.device)
-    batches = (batch for _, _, batch in inputs.batches(every[:_FEW], _FEW))
-    for _, name, value in Cuts(tuple(cuts)).values(batches):
-        cut = cut_of_name[name]
-        layouts = [inputs.layouts.get(kept.input_index) for kept in cut.facts.kept]
-        layout = value_layout(value, layouts, settings.storage)
+    to_fill: dict[str, CachedRows] = {}
+    for cut, layout in _layouts(cuts, inputs, settings.storage):
+        name = cut.facts.name
         if locations[name] == "recomputed":
-            prefix = partial(_value_of, cut)
-            rows[name] = RecomputedRows(layout, prefix, inputs, size)
-        else:
-            scratch = settings.scratch if locations[name] == "memory-mapped" else None
-            rows[name] = cached = CachedRows(layout, inputs, scratch)
-            # A value that is the input itself needs no pass to be filled.
-            if layout.size:
-                filled[name] = cached
-    if filled:
-        batches = (batch for _, _, batch in inputs.batches(every, size))
-        stored_cuts = Cuts(tuple(cut for cut in cuts if cut.facts.name in filled))
+            rows[name] = RecomputedRows(layout, partial(_value_of, cut), inputs, size)
+            continue
+        scratch = settings.scratch if locations[name] == "memory-mapped" else None
+        rows[name] = cached = CachedRows(layout, inputs, scratch)
+        # A value that is the input itself needs no pass to be filled.
+        if layout.size:
+            to_fill[name] = cached
+    if to_fill:
+        numbers = torch.arange(len(inputs), device=inputs.device)
+        batches = (batch for _, _, batch in inputs.batches(numbers, size))
+        stored_cuts = Cuts(tuple(cut for cut in cuts if cut.facts.name in to_fill))
         for number, name, value in stored_cuts.values(batches):
-            filled[name].put(value, slice(number * size, (number + 1) * size))
+            to_fill[name].put(value, slice(number * size, (number + 1) * size))
     return rows
+
+
+def _layouts(
+    cuts: Sequence[Cut],
+    inputs: Inputs,
+    storage: Storage,
+) -> Iterator[tuple[Cut, ValueLayout]]:
+    """Yield each cut with the layout of its values, seen on a few examples."""
+    few = torch.arange(min(_FEW, len(inputs)), device=inputs.device)
+    batches = (batch for _, _, batch in inputs.batches(few, _FEW))
+    values = Cuts(tuple(cuts)).values(batches)
+    for cut, (_, _, value) in zip(cuts, values, strict=True):
+        layouts = [inputs.layouts.get(kept.input_index) for kept in cut.facts.kept]
+        yield cut, value_layout(value, layouts, storage)
 
 
 @torch.no_grad()
 def _value_of(cut: Cut, batch: Value) -> Value:
+    """Return the value of a cut's prefix for one batch, each tensor (B, ...)."""
     [(_, _, value)] = Cuts((cut,)).values([batch])
     return value
 
@@ -132,7 +142,10 @@ class CachedRows:
     """
 
     def __init__(
-        self, layout: ValueLayout, inputs: Inputs, scratch: Path | None
+        self,
+        layout: ValueLayout,
+        inputs: Inputs,
+        scratch: Path | None,
     ) -> None:
         self._layout = layout
         self._n = len(inputs)
@@ -144,8 +157,8 @@ class CachedRows:
             elif scratch is not None:
                 self._rows.append(MappedRows(scratch, *shape, part.stored))
             elif inputs.device.type == "cpu":
-                # From numpy, which asks for large pages: to touch new memory takes half
-                # the time.
+                # By numpy, which asks for large pages: to touch new memory takes half the
+                # time.
                 row_bytes = part.width * part.stored.itemsize
                 pages = np.empty((self._n, row_bytes), np.uint8)
                 self._rows.append(torch.from_numpy(pages).view(part.stored))
@@ -182,8 +195,8 @@ class CachedRows:
             else:
                 targets.append(rows[where])
         self._layout.write(value, targets)
-        # Pages that were written to count as this process's memory until they are let
-        # go.
+        # Pages of a file that were written to count as this process's memory until they
+        # are let go.
         for rows in self._rows:
             if isinstance(rows, MappedRows):
                 rows.let_go()
@@ -209,7 +222,7 @@ class RecomputedRows:
         self._prefix = prefix
         self._inputs = inputs
         self._size = size
-        # Own slots cost more batches, so that they are kept to only where it shows.
+        # The slots of a filled cache cost more batches: only where the slot matters.
         self._own_slots = not _same_at_every_slot(prefix, inputs, size)
 
     def __len__(self) -> int:
@@ -226,8 +239,8 @@ class RecomputedRows:
                 device=indices.device,
             )
             rows.append(memory)
-        # Whoever trains the tail in reduced precision gets the values that a cache
-        # would give.
+        # A training of the tail in reduced precision, which runs this, gets the values
+        # that a cache would give.
         with torch.no_grad(), torch.autocast(indices.device.type, enabled=False):
             batches = self._inputs.batches(indices, self._size, self._own_slots)
             for positions, slots, batch in batches:
@@ -245,19 +258,12 @@ def _same_at_every_slot(
 
     With one batch the bits often agree by chance.
     """
-    some = torch.arange(min(_WATCHED * batch_size, len(inputs)), device=inputs.device)
-    for _, _, batch in inputs.batches(some, batch_size):
+    few = torch.arange(min(_WATCHED * batch_size, len(inputs)), device=inputs.device)
+    for _, _, batch in inputs.batches(few, batch_size):
         value = prefix(mapped(batch, torch.clone))
         before = [part.clone() for part in tensors(value)]
         for shift in _SHIFTS:
-            shifted = mapped(
-                batch,
-                partial(
-                    torch.roll,
-                    shifts=shift,
-                    dims=0,
-                ),
-            )
+            shifted = mapped(batch, partial(torch.roll, shifts=shift, dims=0))
             expected = [part.roll(shift, 0) for part in before]
             if not all(map(torch.equal, tensors(prefix(shifted)), expected)):
                 return False

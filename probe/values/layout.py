@@ -82,26 +82,22 @@ class ValueLayout:
                 f"a feature's shape depends on the batch, {expected}, then {shapes}: "
                 "use another"
             )
-        for part, tensor, to in zip(
-            self.parts,
-            tensors(value),
-            rows,
-            strict=True,
-        ):
+        for part, tensor, to in zip(self.parts, tensors(value), rows, strict=True):
             if to is None:
                 continue
+            target = part.shaped(to)
             if at is None:
-                part.shaped(to).copy_(tensor[: len(to)])
+                target.copy_(tensor[: len(to)])
             else:
-                chosen = tensor.index_select(0, at[1]).to(to.device, part.stored)
-                part.shaped(to).index_copy_(0, at[0].to(to.device), chosen)
+                positions, slots = at
+                chosen = tensor.index_select(0, slots).to(to.device, part.stored)
+                target.index_copy_(0, positions.to(to.device), chosen)
 
     def value(self, rows: Sequence[Tensor]) -> Value:
         """Return the value, each tensor (N, *shape), from the rows (N, D) of its parts."""
         pairs = zip(self.parts, rows, strict=True)
-        return like(
-            self.form, [part.shaped(flat.to(part.dtype)) for part, flat in pairs]
-        )
+        values = [part.shaped(flat.to(part.dtype)) for part, flat in pairs]
+        return like(self.form, values)
 
 
 class Inputs:
@@ -115,13 +111,13 @@ class Inputs:
         self.form = first(x, 0)
         self.rows = list[Tensor]()
         self.layouts: dict[int | None, TensorLayout] = {}
-        for at, tensor in enumerate(tensors(x)):
+        for index, tensor in enumerate(tensors(x)):
             # A batch is gathered row by row: each example must be one run of memory.
             D = tensor[:1].numel()
             if not _strides(tensor) or tensor.stride(0) != D:
                 tensor = tensor.contiguous()
             self.rows.append(tensor.as_strided((len(tensor), D), (D, 1)))
-            self.layouts[at] = tensor_layout(tensor, "fp32", input_index=at)
+            self.layouts[index] = tensor_layout(tensor, "fp32", input_index=index)
         self.device = self.rows[0].device
 
     def __len__(self) -> int:
@@ -130,10 +126,8 @@ class Inputs:
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the inputs (B, ...) at `indices` (B,), in memory of their own."""
         pairs = zip(self.layouts.values(), self.rows, strict=True)
-        return like(
-            self.form,
-            [part.shaped(rows.index_select(0, indices)) for part, rows in pairs],
-        )
+        values = [part.shaped(rows.index_select(0, indices)) for part, rows in pairs]
+        return like(self.form, values)
 
     def batches(
         self,
@@ -155,19 +149,19 @@ class Inputs:
         Yields:
             Positions, slots and batch.
         """
-        every = torch.arange(len(indices), device=indices.device)
-        rounds = iter(every.split(size))
+        numbers = torch.arange(len(indices), device=indices.device)
+        rounds = iter(numbers.split(size))
         if own_slots:
             rounds = _rounds(indices % size)
         for positions in rounds:
-            some = indices[positions]
-            slots = every[: len(some)]
+            examples = indices[positions]
+            slots = numbers[: len(examples)]
             if own_slots:
-                slots = some % size
+                slots = examples % size
             # The last bits of a value depend on the batch's size: a short batch is
             # filled up.
-            padded = some.new_zeros(size)
-            padded[slots] = some
+            padded = examples.new_zeros(size)
+            padded[slots] = examples
             yield positions, slots, self[padded]
 
 
@@ -240,7 +234,10 @@ def _strides(rows: Tensor) -> tuple[int, ...] | None:
 
 
 def _rounds(slots: Tensor) -> Iterator[Tensor]:
-    """Yield positions of `slots` (n,), each once, such that no two of a round have one slot."""
+    """Yield rounds of positions (k,) in `slots` (n,), with every slot at most once in a round.
+
+    Each position is in one round: the first has the first position of each slot.
+    """
     waiting = torch.arange(len(slots), device=slots.device)
     while len(waiting):
         ordered, order = slots[waiting].sort(stable=True)

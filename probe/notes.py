@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -11,9 +10,6 @@ from probe.cut.interface import CutFacts
 from probe.metrics.task_predictions import TaskPredictions
 from probe.modules import reals_in
 from probe.tables.note_text import listed
-
-if TYPE_CHECKING:
-    pass
 
 RECORDED = "its recorded accuracy on task"
 """The beginning of the note on a network that does not predict what was recorded."""
@@ -185,6 +181,7 @@ def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str
 
 
 def _have(classes: Sequence[int]) -> str:
+    """Return the beginning of a sentence on classes, such as `class 3 has`."""
     return (
         f"class {classes[0]} has"
         if len(classes) == 1

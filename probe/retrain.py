@@ -52,9 +52,8 @@ from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import plan_values, store_values
 
 SAMPLE = 8  # examples on which a cut is checked
-_Values = tuple[
-    dict[str, Rows], dict[str, Rows]
-]  # of training and test examples, by feature
+# The values of training and test examples, by feature.
+_Values = tuple[dict[str, Rows], dict[str, Rows]]
 _PAIR = 2  # examples that batch norm can be trained on
 
 
@@ -133,6 +132,7 @@ def partial_retrain(
     if recipe is None:
         recipe = Recipe().long_enough(len(train))
     how = RetrainSettings(recipe=recipe, seed=seed, cache=cache)
+    # The call cuts and checks; each training is done when its result is asked for.
     retrainings = retrain_each(called, features, train, test, data.n_classes, how)
     _check_batches(called, test)
     results = list(retrainings)
@@ -196,7 +196,7 @@ def retrain_each(
         outputs = outputs.to(device)
     if isinstance(features, Cuts):
         planned = features.of(called.network)
-        planned.logits(sample)  # which the sample of the cuts need not show
+        planned.logits(sample)  # raises if the model fails on these data
     else:
         planned = cut_found(cuts)
     few = first(sample, min(len(train), how.recipe.batch_size, _PAIR))
@@ -287,7 +287,7 @@ class Protocol:
     def _fillable(self, cut: Cut) -> Cut:
         """Return the cut, or one that runs the whole model if some batches lack its values."""
         try:
-            self._fill([cut])
+            self._fill([cut])  # only to see whether it fails
         except NotKept as error:
             return cut.again(self.train.x, str(error), whole=True)
         return cut
@@ -303,6 +303,7 @@ class Protocol:
         return self._retrain_or_cut_again(cut.again(self.train.x, reason))
 
     def _fill(self, cuts: Sequence[Cut]) -> _Values:
+        """Return the values of all cuts' prefixes, for the training and the test examples."""
         plan = plan_values(cuts, (len(self.train), len(self.test)), self.cache)
         size = self.how.recipe.batch_size
         # At the output there is nothing to train: no values of training examples are
@@ -331,6 +332,7 @@ class Protocol:
         split.reinitialize(self.fresh, stream(self.how.seed, "tail", facts.name))
         parameters = {n: x for n, x in split.fresh_values.items() if n in facts.trained}
         before = notes.sums_of(parameters.values())
+        # One training, tested at its end and with the weights after earlier epochs.
         *earlier, last = self._tested_epochs
         recorder = HistoryRecorder(earlier)
         self._fit(tail, values[0].pop(facts.name), facts.name, recorder)

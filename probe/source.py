@@ -91,7 +91,16 @@ def note_imports(module: ModuleType, before: set[str]) -> None:
 
 
 class _Code:
-    """The user's code that some objects need: syntax of files, versions of distributions."""
+    """The user's code that some objects need: syntax of files, versions of distributions.
+
+    Attributes:
+        trees: The syntax tree of each file.
+        unread: Files whose imports and names are still to be followed, each with the
+            dotted name of its module, and the module if it is loaded.
+        metrics: The names of the functions in a file that are marked as metrics.
+        pieces: The hashes of classes and functions that are in no file, by name.
+        versions: The names and versions of installed distributions.
+    """
 
     def __init__(self) -> None:
         self.trees: dict[str, ast.AST] = {}
@@ -101,21 +110,23 @@ class _Code:
         self.versions: set[str] = set()
 
     def hash(self) -> str:
-        """Return the hash of all code that was added, and of the code that it uses."""
+        """Return the hash of all code that was added, and of the code that it uses.
+
+        A function marked as a metric counts only if other code names it.
+        """
         while self.unread:
             self._read(*self.unread.pop())
         metrics = {file: self.metrics.get(file, set()) for file in self.trees}
-        trees = self.trees.items()
-        names = set[str]().union(
-            *(_names(_without(tree, metrics[file])) for file, tree in trees)
-        )
-        # Only by the name of the file: elsewhere a project may lie in another folder.
-        files = [
-            (Path(f).name, syntax_hash(_without(t, metrics[f] - names)))
-            for f, t in trees
-        ]
+        names = set[str]()
+        for file, tree in self.trees.items():
+            names |= _names(_without(tree, metrics[file]))
+        hashes = []
+        for file, tree in self.trees.items():
+            # Only by the name of the file: elsewhere a project may lie in another folder.
+            counted = _without(tree, metrics[file] - names)
+            hashes.append((Path(file).name, syntax_hash(counted)))
         return digest(
-            [sorted(files), sorted(self.pieces.items()), sorted(self.versions)]
+            [sorted(hashes), sorted(self.pieces.items()), sorted(self.versions)]
         )
 
     def add(self, thing: object) -> None:
@@ -239,6 +250,7 @@ class _Code:
 
 
 def _is_module(thing: object) -> TypeGuard[ModuleType]:
+    """Return whether an object is a module."""
     # `isinstance` would ask a proxy, which may fail.
     return issubclass(type(thing), ModuleType)
 

@@ -223,16 +223,17 @@ def _by_class(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExamples
 
 
 def _by_number(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExamples:
-    """Use the examples' own task ids: tasks in the asked order, classes from the labels met.
+    """Replace the examples' own task ids by the positions of these tasks in the order asked for.
 
-    Raises InputError unless the ids are 0..T-1 and the labels 0..K-1.
+    A task's classes are the labels of its examples. Raises InputError unless the ids of
+    each split are 0..T-1 and the labels 0..K-1.
     """
-    numbers = {
+    ids_of_split = {
         name: cast(Tensor, split.task).unique().tolist()
         for name, split in splits.items()
     }
-    T = len(set().union(*numbers.values()))
-    for name, listed in numbers.items():
+    T = len(set().union(*ids_of_split.values()))
+    for name, listed in ids_of_split.items():
         if listed != list(range(T)):
             raise InputError(
                 f"{name} has task ids {shorten(str(listed), _LENGTH)}, expected "
@@ -245,10 +246,10 @@ def _by_number(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExample
         placed[name] = split.changed(task=position.to(split.y.device)[split.task])
     classes = []
     for number in range(T):
-        of_task = [
+        splits_of_task = [
             split.changed(y=split.y[split.task == number]) for split in placed.values()
         ]
-        classes.append(tuple(sorted(_labels_in(of_task))))
+        classes.append(tuple(sorted(_labels_in(splits_of_task))))
     labels = sorted(set().union(*classes))
     if labels != list(range(len(labels))):
         raise InputError(

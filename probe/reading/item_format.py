@@ -106,9 +106,8 @@ def _pair(item: object, label: str | None, has_tasks: bool) -> tuple[object, obj
             label = labels[0]
         if label not in item:
             raise unknown("column", label, map(str, item))
-        return {name: column for name, column in item.items() if name != label}, item[
-            label
-        ]
+        inputs = {name: column for name, column in item.items() if name != label}
+        return inputs, item[label]
     if label is not None:
         raise InputError(
             f"got label={label!r}, but the data have no names: leave it out"
@@ -161,7 +160,8 @@ def same_form(x: Value, first: Value) -> Value:
     ):
         x = {name: x[name] for name in first}
     if _signature(x) != _signature(first):
-        got, expected = (  # there may be no example
+        # The form of one example, made anew, as there may be none in the batch.
+        got, expected = (
             kinds(mapped(value, lambda tensor: tensor.new_empty(tensor.shape[1:])))
             for value in (x, first)
         )
@@ -172,6 +172,7 @@ def same_form(x: Value, first: Value) -> Value:
 
 
 def _signature(x: Value) -> tuple[object, ...]:
+    """Return what all batches must have alike: names, and types and shapes of an example."""
     names = tuple(x) if isinstance(x, Mapping) else isinstance(x, Tensor)
     return names, *((tensor.dtype, tensor.shape[1:]) for tensor in tensors(x))
 
@@ -201,12 +202,16 @@ def _value(x: object) -> Value:
 
 
 def _is_array(part: object) -> bool:
+    """Return whether an object is a tensor, or an array or scalar of numpy's numbers."""
     numbers = isinstance(part, np.ndarray | np.generic) and part.dtype.kind in _NUMBERS
     return numbers or isinstance(part, Tensor)
 
 
 def _tensor(part: Any) -> Tensor:
-    """Return a tensor or an array as a dense tensor without a gradient, otherwise unchanged."""
+    """Return a tensor or array as a dense tensor without a gradient; its values are not copied.
+
+    Raises InputError for anything else.
+    """
     if not _is_array(part):
         raise InputError(
             f"x has type {type(part).__name__}, expected tensors: use ToTensor"
@@ -217,9 +222,8 @@ def _tensor(part: Any) -> Tensor:
             part, dtype=part.dtype.newbyteorder("="), requirements=["C"]
         )
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of a read-only array, which nothing writes into
+            # Of a read-only array, which nothing writes into.
+            warnings.simplefilter("ignore")
             return torch.from_numpy(native)
     if part.layout != torch.strided or part.is_nested:
         raise InputError("x is a sparse or nested tensor: pad it, or give x.to_dense()")

@@ -34,16 +34,15 @@ from probe.seeding import every_global_stream, permutation, stream
 
 _START = 256  # rows to begin with, where their number is unknown
 _FEW = 16  # examples that are read again
-_ENOUGH = (
-    2**24
-)  # bytes of a file that count as this process's memory before they are let go
+# Bytes of a file that count as this process's memory before they are let go.
+_ENOUGH = 2**24
 
 
 def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
     """Return the items of data, the number of examples, and whether an item is a batch.
 
-    None where these are unknown. Raises InputError for data that cannot be iterated
-    over.
+    Number and kind of item are None where they are unknown. Raises InputError for data
+    that cannot be iterated over.
     """
     if isinstance(data, DataLoader):
         return data, _length(data), True if data.batch_sampler is not None else None
@@ -64,6 +63,7 @@ def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
 
 
 def _is_indexed(data: object) -> bool:
+    """Return whether data give items by index, 0 to their length - 1."""
     sized = hasattr(data, "__len__") and hasattr(data, "__getitem__")
     return sized and not isinstance(data, IterableDataset)
 
@@ -99,9 +99,11 @@ def _in_order(
     data = loader.dataset
     sampler = loader.sampler
     iterable = isinstance(data, IterableDataset)
+    # Whether the sampler gives each example once.
     complete = type(sampler) in (SequentialSampler, RandomSampler) and (
         not getattr(sampler, "replacement", False) and len(sampler) == len(data)  # type: ignore[arg-type]
     )
+    # A loader with a batch sampler of the user's own has no batch size.
     own_batches = (loader.batch_sampler is None) != (loader.batch_size is None)
     if type(loader) is not DataLoader or own_batches or not (iterable or complete):
         if iterable and loader.num_workers > 1:
@@ -146,6 +148,7 @@ def _check_draws(
         InputError: They are drawn from a generator that is not torch's, numpy's or
             Python's.
     """
+    # Twice with one seed, then with another; what was read is the first, if it is given.
     readings = [] if rows is None else [[column[:_FEW] for column in rows]]
     for seed in (0, 0, 1)[len(readings) :]:
         few = data if rows is not None else _few(data)
@@ -191,14 +194,16 @@ def _warn_of_sampling(loader: DataLoader[Any], n: int) -> None:
 
 
 def _each_item(items: Iterable[object]) -> Iterator[object]:
-    """Yield the items; an error of the data becomes one sentence."""
+    """Yield the items; an error of the data becomes an InputError that names the item."""
     number = 0
     try:
-        for number, item in enumerate(items, 1):  # noqa: B007
+        for item in items:
+            number += 1
             yield item
     except InputError:
         raise
     except Exception as error:
+        # That of the item after the last one that was given, counted from 0.
         raise InputError(
             f"item {number} of the data cannot be read: {described(error)}"
         ) from error
@@ -223,11 +228,12 @@ def read(
         InputError: The data or the arguments are invalid, see `Examples.of`.
     """
     _check_arguments(limit, budget, scratch)
-    seen = data
+    source = data
     items, expected, batched = _stream(
         _in_order(data, limit) if isinstance(data, DataLoader) else data
     )
     chance = every_global_stream(stream(0, "read"))
+    # The data set inside of loaders and subsets.
     while isinstance(data, DataLoader | Subset):
         data = data.dataset
     if expected is not None and limit is not None:
@@ -236,7 +242,7 @@ def read(
         as_batch, batched, hasattr(data, "targets_task_labels"), label, columns, names
     )
     if _is_indexed(data):
-        _check_draws(seen, item_format)
+        _check_draws(source, item_format)
     with progress_bar("reading", expected, progress) as advance, chance:
         batches = _batches(items, limit, item_format)
         if not (sample := next(batches, None)):
@@ -247,15 +253,17 @@ def read(
         rows = _gathered(
             chain([sample], batches), expected, room, folder, advance, progress
         )
-    if not _is_indexed(data) and not hasattr(seen, "__next__"):
-        _check_draws(seen, item_format, rows)
-    if isinstance(seen, DataLoader) and limit is None:
-        _warn_of_sampling(seen, len(rows[0]))
+    # An iterator cannot be read again.
+    if not _is_indexed(data) and not hasattr(source, "__next__"):
+        _check_draws(source, item_format, rows)
+    if isinstance(source, DataLoader) and limit is None:
+        _warn_of_sampling(source, len(rows[0]))
     *values, labels = rows
     return like(sample[0], values), labels
 
 
 def _check_arguments(limit: object, budget: object, scratch: object) -> None:
+    """Raise InputError for a limit, budget or scratch folder of the wrong type or size."""
     for name, number, least in (("limit", limit, 1), ("budget", budget, 0)):
         if number is not None and not (isinstance(number, int) and number >= least):
             raise InputError(
@@ -297,30 +305,26 @@ def _gathered(
     the rows.
     """
     rows, files = list[Tensor](), list[MappedRows]()
-    n = capacity = touched = 0
+    n = capacity = unreleased = 0
     for x, y in batches:
-        batch, end = [*tensors(x), y], n + len(y)
+        batch = [*tensors(x), y]
+        end = n + len(y)
         if end > capacity:
+            # The bytes of an example.
             size = sum(
                 tensor.shape[1:].numel() * tensor.dtype.itemsize for tensor in batch
             )
-            most, doubled = budget // max(1, size), max(end, _START, 2 * capacity)
-            # What fits into the budget is never refused for what doubling would take.
-            capacity = most if end <= most < doubled else doubled
-            if not n and expected is not None:
-                capacity = max(end, expected)
-            larger = _allocated(
-                batch, capacity, scratch if capacity * size > budget else None
-            )
-            _copy([column[:n] for column in rows], larger[0], [*files, *larger[1]])
-            rows, files = larger
+            capacity = _capacity(end, capacity, expected, budget // max(1, size))
+            folder = scratch if capacity * size > budget else None
+            before = [column[:n] for column in rows]
+            rows, files = _enlarged(before, files, batch, capacity, folder)
         for column, tensor in zip(rows, batch, strict=True):
             column[n:end] = tensor
         n = end
-        touched += sum(tensor.nbytes for tensor in batch)
+        unreleased += sum(tensor.nbytes for tensor in batch)
         # Not for each example: it takes longer than to write it.
-        if touched > _ENOUGH:
-            touched = 0
+        if unreleased > _ENOUGH:
+            unreleased = 0
             _release_pages(files)
         advance(len(y))
     _release_pages(files)
@@ -335,31 +339,46 @@ def _gathered(
     return [column[:n].clone() if unused else column[:n] for column in rows]
 
 
-def _allocated(
-    batch: Sequence[Tensor], n: int, folder: Path | None
+def _capacity(needed: int, before: int, expected: int | None, fitting: int) -> int:
+    """Return the number of rows to make room for: the needed ones, and some more at a time.
+
+    before: the rows that there was room for, 0 at first; expected: all rows, if their
+    number is known; fitting: the rows that fit into the budget.
+    """
+    if not before and expected is not None:
+        return max(needed, expected)
+    doubled = max(needed, _START, 2 * before)
+    # What fits into the budget is never refused for what doubling would take.
+    return fitting if needed <= fitting < doubled else doubled
+
+
+def _enlarged(
+    before: Sequence[Tensor],
+    files_before: Sequence[MappedRows],
+    batch: Sequence[Tensor],
+    n: int,
+    folder: Path | None,
 ) -> tuple[list[Tensor], list[MappedRows]]:
-    """Return n empty rows like those of each tensor, in memory or, in a folder, in files."""
-    forms = [(tensor.shape[1:], tensor.dtype) for tensor in batch]
-    if folder is None:
-        return [
-            torch.empty((n, *shape), dtype=dtype, device="cpu")
-            for shape, dtype in forms
-        ], []
-    files = [MappedRows(folder, n, shape.numel(), dtype) for shape, dtype in forms]
-    return [
-        f.rows.view(n, *shape) for f, (shape, _) in zip(files, forms, strict=True)
-    ], files
+    """Return n rows like those of each tensor of a batch, the first copied from those before.
 
-
-def _copy(
-    before: Sequence[Tensor], rows: Sequence[Tensor], files: Sequence[MappedRows]
-) -> None:
+    They are in memory, or, in a folder, in files, which are returned too.
+    """
+    rows, files = list[Tensor](), list[MappedRows]()
+    for tensor in batch:
+        shape = tensor.shape[1:]
+        if folder is None:
+            rows.append(torch.empty((n, *shape), dtype=tensor.dtype, device="cpu"))
+        else:
+            files.append(MappedRows(folder, n, shape.numel(), tensor.dtype))
+            rows.append(files[-1].rows.view(n, *shape))
     for old, new in zip(before, rows, strict=False):
         for piece, target in zip(pieces(old), pieces(new), strict=False):
             target[: len(piece)] = piece
-            _release_pages(files)
+            _release_pages([*files_before, *files])
+    return rows, files
 
 
 def _release_pages(files: Iterable[MappedRows]) -> None:
+    """Let the system take back the memory in which it holds pages of the files."""
     for file in files:
         file.let_go()

@@ -66,7 +66,13 @@ class LogisticLoss:
     (1.386294, [[-1.0, 0.0], [1.0, 0.0]])
     """
 
-    def __init__(self, x: Tensor, y: Tensor, classes: int, C: float) -> None:
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        classes: int,
+        C: float,
+    ) -> None:
         count, width = x.shape
         size = _LARGE_CHUNK
         if x.device.type == "cpu":
@@ -249,7 +255,11 @@ def _next_point(
     return _Point(parameters, numbers[0], gradient, steps, direction, numbers[1])
 
 
-def _direction(gradient: Tensor, steps: tuple[_Step, ...], curvature: Tensor) -> Tensor:
+def _direction(
+    gradient: Tensor,
+    steps: tuple[_Step, ...],
+    curvature: Tensor,
+) -> Tensor:
     """Return -H g (K, D + 1): the two loops over the remembered steps.
 
     Each loop is a triangular system with an unknown for each step. curvature: (K, D +

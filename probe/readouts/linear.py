@@ -89,18 +89,8 @@ def fit_linear(
     """
     standard = standardization(x)
     present, labels = y.unique(return_inverse=True)
-    weight = torch.zeros(
-        classes,
-        x.shape[1],
-        dtype=torch.float64,
-        device=x.device,
-    )
-    bias = torch.full(
-        (classes,),
-        -torch.inf,
-        dtype=torch.float64,
-        device=x.device,
-    )
+    weight = x.new_zeros(classes, x.shape[1], dtype=torch.float64)
+    bias = x.new_full((classes,), -torch.inf, dtype=torch.float64)
     if len(present) == 1:
         bias[present] = 0.0
         note = (

@@ -146,7 +146,11 @@ def _may_be_mask(tensor: Tensor) -> bool:
     return bool(is_binary.all() or (tensor <= 0).all())
 
 
-def _layouts(facts: CutFacts, pooling: Pooling, length: int | None) -> list[Layout]:
+def _layouts(
+    facts: CutFacts,
+    pooling: Pooling,
+    length: int | None,
+) -> list[Layout]:
     """Return the layout of each tensor of a feature; several tensors share the rule's width."""
     if not facts.value:
         raise InputError(
@@ -158,7 +162,11 @@ def _layouts(facts: CutFacts, pooling: Pooling, length: int | None) -> list[Layo
     return [_layout(tensor, pooling, length) for tensor in facts.value]
 
 
-def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout:
+def _layout(
+    tensor: TensorFacts,
+    pooling: Pooling,
+    length: int | None,
+) -> Layout:
     """Return the layout of one tensor of a value, with the channel axis that its module implies.
 
     If no module implies it, a tensor of four or more dimensions is read as (B, C, H, W,
@@ -174,7 +182,12 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
         # reads.
         count = 1 if head == "last" else len(head)
         bins = count if count <= _FEW or count * shape[1] <= pooling.width else 1
-        return Layout(shape=shape, channels=1, bins=(bins,), read=head)
+        return Layout(
+            shape=shape,
+            channels=1,
+            bins=(bins,),
+            read=head,
+        )
     if len(shape) == 2 and length is not None:
         channels = tensor.channel_dim(axis)
         if channels is None and length in shape and 1 < min(shape) < max(shape):
@@ -182,7 +195,12 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
         # Of more positions, the first are prompts; fewer are each of several, as by
         # strides.
         if channels is not None and 1 < shape[1 - channels] < 2 * length:
-            return Layout(shape=shape, channels=channels, bins=(1,), masked=True)
+            return Layout(
+                shape=shape,
+                channels=channels,
+                bins=(1,),
+                masked=True,
+            )
     if axis is None and pooling.channels:
         axis = pooling.channels
         remark = f" ({pooling.channels}: as set)"
@@ -239,7 +257,12 @@ def _one_pass(
     return matrices
 
 
-def _check_shape(name: str, layout: Layout, value: Tensor, count: int) -> None:
+def _check_shape(
+    name: str,
+    layout: Layout,
+    value: Tensor,
+    count: int,
+) -> None:
     """Raise InputError unless one tensor of a feature has `count` examples of the layout."""
     if value[0].numel() != torch.Size(layout.shape).numel() or len(value) != count:
         raise InputError(

@@ -141,18 +141,13 @@ class Ncm:
     ) -> Tensor:
         """Take the mean of each class, and predict."""
         standard = standardization(x)
-        sums = torch.zeros(
-            classes,
-            x.shape[1],
-            dtype=torch.float64,
-            device=x.device,
-        )
+        sums = x.new_zeros(classes, x.shape[1], dtype=torch.float64)
         for part, labels in zip(x.split(_COLUMNS), y.split(_COLUMNS), strict=True):
             sums.index_add_(0, labels, standard(part).double())
         counts = torch.bincount(y, minlength=classes)
         means = sums / counts.clamp(min=1)[:, None]
-        # The squared distance without what all classes share, in float64 as the means
-        # are few.
+        # Half the squared distance, without the norm of the example, which all classes
+        # share: |mean|^2 / 2 - x mean. In float64, as the means are few.
         offset = (means.square().sum(1) / 2).masked_fill(counts == 0, torch.inf)
         parts = (standard(part).double() for part in test.split(_COLUMNS))
         return torch.cat([(part @ means.T - offset).argmax(1) for part in parts])
@@ -190,15 +185,9 @@ class Knn:
         predicted = []
         for part in test.split(_ROWS):
             labels = y[_nearest(standard(part), rows, offset, self.k)]
-            votes = torch.zeros(
-                len(part),
-                classes,
-                dtype=torch.int64,
-                device=x.device,
-            )
-            predicted.append(
-                votes.scatter_add_(1, labels, torch.ones_like(labels)).argmax(1)
-            )
+            votes = labels.new_zeros(len(part), classes)
+            votes.scatter_add_(1, labels, torch.ones_like(labels))
+            predicted.append(votes.argmax(1))
         return torch.cat(predicted)
 
 
@@ -299,11 +288,15 @@ def read_each(
     return Read(predicted=torch.cat(predicted), notes=tuple(notes))
 
 
-def _of_each_class(y: Tensor, per_class: int, seed: int) -> Tensor:
-    """Return the indices of k examples of each class, or of all if there are fewer.
+def _of_each_class(
+    y: Tensor,
+    per_class: int,
+    seed: int,
+) -> Tensor:
+    """Return the indices of k examples (n,) of each class, or of all if there are fewer.
 
-    With a seed, more examples include fewer, and a class has the same whatever the
-    others are.
+    With the same seed, a larger k adds examples to those of a smaller one, and the
+    examples of a class do not depend on the other classes.
     """
     drawn = []
     for label in y.unique().tolist():
@@ -385,25 +378,27 @@ def _predicted(
         raise InputError(f"the readout {name!r} raised {described(error)}") from error
 
 
-def _nearest(test: Tensor, rows: Tensor, offset: Tensor, k: int) -> Tensor:
+def _nearest(
+    test: Tensor,
+    rows: Tensor,
+    offset: Tensor,
+    k: int,
+) -> Tensor:
     """Return the numbers (B, k) of the rows (N, D) that are nearest to each test row (B, D).
 
-    offset: half the squared norms of the rows (N,).
+    Some rows at a time, so that the distances fit into memory. offset: half the squared
+    norms of the rows (N,).
     """
     best = test.new_empty(len(test), 0)
-    numbers = torch.empty(
-        len(test),
-        0,
-        dtype=torch.int64,
-        device=test.device,
-    )
+    numbers = test.new_empty(len(test), 0, dtype=torch.int64)
     for start in range(0, len(rows), _COLUMNS):
         where = slice(start, start + _COLUMNS)
-        # Nearer is larger: half the squared distance less what a row's all have,
-        # negative.
-        near = torch.addmm(offset[where], test, rows[where].T, beta=-1)
-        top = near.topk(min(k, near.shape[1]), 1)
+        # The negative of half the squared distance, without the norm of the test row: the
+        # largest are the nearest.
+        nearness = torch.addmm(offset[where], test, rows[where].T, beta=-1)
+        top = nearness.topk(min(k, nearness.shape[1]), 1)
+        # The nearest so far, and those of these rows.
         both = torch.cat([best, top.values], 1)
-        best, at = both.topk(min(k, both.shape[1]), 1)
-        numbers = torch.cat([numbers, top.indices + start], 1).gather(1, at)
+        best, columns = both.topk(min(k, both.shape[1]), 1)
+        numbers = torch.cat([numbers, top.indices + start], 1).gather(1, columns)
     return numbers

@@ -12,7 +12,6 @@ from typing import cast
 from rich.console import Console
 from rich.table import Table
 
-from probe.answers.text import WIDTH
 from probe.errors import InputError, described
 from probe.metrics.diaz_rodriguez import (
     NAMES,
@@ -27,6 +26,8 @@ from probe.metrics.scorecard import Scorecard, scorecard
 from probe.validation import shown
 from scenarios.commands.screen.terminal import show_line
 from scenarios.options import MetricsOptions, names, weightings
+
+_WIDTH = 80  # columns of a terminal
 
 
 def score_file(file: Path, options: MetricsOptions) -> None:
@@ -79,7 +80,7 @@ def _show_card(card: Scorecard) -> None:
             table.add_row(paper, metric, f"{value:.4f}")
     Console().print(table)
     for reason, metrics in names_of_reason.items():
-        for line in wrap(f"not measured ({reason}): {', '.join(metrics)}", WIDTH):
+        for line in wrap(f"not measured ({reason}): {', '.join(metrics)}", _WIDTH):
             show_line(line)
 
 

@@ -58,7 +58,7 @@ PICTURES = {
     "answer": "What each layer lost by its change, and what is still there",
     "bias": "F1 of each task by its position, downstream of each layer",
     "budget": "Accuracy by the epochs of the retraining",
-    "causes": "Share and two ends of each layer's change, and what its readout forgot",
+    "causes": "What the change of each layer accounts for, by method",
     "depth": "Accuracy downstream of each layer, between untrained and joint",
     "layers": "Accuracy missing in each layer, by task",
     "memory": "Accuracy by the number of stored examples",

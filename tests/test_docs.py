@@ -1,6 +1,7 @@
 """Tests, presets, options and counts that pages name are those of the code; pages use our words."""
 
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,9 @@ DROPPED = re.compile(
     r"\b(ceilings?|floors?|inconclusive|learners?|offline|features?(?! files?\b))\b",
     re.IGNORECASE,
 )
-DEFINED = {
-    name
-    for path in (ROOT / "tests").rglob("test_*.py")
-    for name in (path.stem, *re.findall(r"def (test_\w+)", path.read_text("utf-8")))
-}
+DEFINED = set()
+for module in (ROOT / "tests").rglob("test_*.py"):
+    DEFINED |= {module.stem, *re.findall(r"def (test_\w+)", module.read_text("utf-8"))}
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
@@ -42,8 +41,8 @@ def spans(page):
 def options(command):
     """The flags of a command, and of those within it."""
     inner = getattr(command, "commands", {}).values()
-    own = {flag for each in command.params for flag in each.opts}
-    return own.union(*map(options, inner))
+    flags = chain.from_iterable(parameter.opts for parameter in command.params)
+    return set(flags).union(*map(options, inner))
 
 
 @every_page

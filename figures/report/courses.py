@@ -23,7 +23,11 @@ def course(_: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
         for learner in matrices.learners:
             series = {}
             for feature in matrices.features:
-                R = matrices.matrix(learner, feature, readout).values
+                R = matrices.matrix(
+                    learner,
+                    feature,
+                    readout,
+                ).values
                 means = {t: R[t, :t].mean() for t in range(1, len(R))}
                 if points := _points(means):
                     series[feature] = points
@@ -39,7 +43,12 @@ def course(_: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
                     readout=readout,
                     view=view,
                 )
-                yield from _each_task(matrices, learner, readout, list(series))
+                yield from _each_task(
+                    matrices,
+                    learner,
+                    readout,
+                    list(series),
+                )
 
 
 def _each_task(
@@ -48,7 +57,11 @@ def _each_task(
     """Yield a chart for each layer, with a line for each task from the step that learned it."""
     T = matrices.tasks
     for layer in spread_over(features, _MOST):
-        R = matrices.matrix(learner, layer, readout).values
+        R = matrices.matrix(
+            learner,
+            layer,
+            readout,
+        ).values
         series = {}
         for j in spread_over(range(1, T), _MOST):
             series[f"task {j}"] = _points({t: R[t, j - 1] for t in range(j, T + 1)})

@@ -66,7 +66,14 @@ def write_report(
     for name, folder in folders.items():
         if sheet := _settings(folder):
             settings[name] = sheet
-    write_text(path, report(runs, settings, learners))
+    write_text(
+        path,
+        report(
+            runs,
+            settings,
+            learners,
+        ),
+    )
     return path
 
 
@@ -91,7 +98,12 @@ def report(
     continual = [name for name in measured.unique() if name not in CONTROLS]
     for name in learners or ():
         if name not in continual:
-            raise unknown("learner", name, continual, "in these tables")
+            raise unknown(
+                "learner",
+                name,
+                continual,
+                "in these tables",
+            )
     shown = [*(learners or continual[:_MOST]), *CONTROLS]
     runs = {run: _of_learners(tables, shown) for run, tables in runs.items()}
     all_sections = sections(runs)
@@ -109,7 +121,12 @@ def report(
         compared=[
             sheet
             for name, tables in others
-            for sheet in compared_sheets(first_run, first_tables, name, tables)
+            for sheet in compared_sheets(
+                first_run,
+                first_tables,
+                name,
+                tables,
+            )
         ],
         sections=all_sections,
         choices=_choices(all_sections),
@@ -138,7 +155,11 @@ def _axis(shown: Iterable[Answer]) -> ChartAxis:
             if line.cost:
                 ends += [100 * line.cost.low, 100 * line.cost.high]
     ticks = [t for t in value_axis(ends).ticks if min(ends) <= t <= max(ends)]
-    return ChartAxis(min(ends), max(ends), ticks)
+    return ChartAxis(
+        min(ends),
+        max(ends),
+        ticks,
+    )
 
 
 def _choices(shown: Sequence[Section]) -> dict[str, list[str]]:
@@ -228,7 +249,11 @@ def _about(tables: Tables) -> list[str]:
     about = (f"{row.network} on {row.scenario}" for row in measured[:1].itertuples())
     # None where every job failed.
     orders, seeds = ({*measured[name]} - {""} for name in ("order", "seed"))
-    return [*about, counted(len(orders), "task order"), counted(len(seeds), "seed")]
+    return [
+        *about,
+        counted(len(orders), "task order"),
+        counted(len(seeds), "seed"),
+    ]
 
 
 def _settings(directory: Path) -> Sheet | None:

@@ -71,7 +71,13 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
         more = [figure for figure in asked if figure.more]
         figures = [figure for figure in asked if not figure.more]
         if figures:
-            answered.append(Section(ask.__name__, figures, more))
+            answered.append(
+                Section(
+                    ask.__name__,
+                    figures,
+                    more,
+                )
+            )
     return answered
 
 
@@ -90,15 +96,32 @@ def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     layers = where(tables["layers"][examples < math.inf], task_position=None)
     for (learner, readout), rows in maps.of_layers(layers):
         features = rows["feature"].unique()
-        names = dict(zip(features, views.short(features), strict=True))
+        names = dict(
+            zip(
+                features,
+                views.short(features),
+                strict=True,
+            )
+        )
         lines = []
         for feature, of_layer in rows.groupby("feature", sort=False):
             row_of = {row.quantity: row for row in of_layer.itertuples()}
             cells = (interval(row_of.get(quantity)) for quantity in _REACHED)
             lines.append((names[feature], *cells, retained(row_of)))
-        view = Sheet(columns=["layer", *_REACHED.values(), "retained"], lines=lines)
+        view = Sheet(
+            columns=[
+                "layer",
+                *_REACHED.values(),
+                "retained",
+            ],
+            lines=lines,
+        )
         # It stays, whatever readout a reader chooses for the maps.
-        yield ReportFigure(learner=learner, title=readout, view=view)
+        yield ReportFigure(
+            learner=learner,
+            title=readout,
+            view=view,
+        )
 
 
 def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
@@ -126,12 +149,20 @@ def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
             # is no map.
             if len(rows) > layers["feature"].nunique() * tasks / 2:
                 statements = where(tables["statements"], statement=statement)
-                withheld = unjudged(statements, learner, readout)
+                withheld = unjudged(
+                    statements,
+                    learner,
+                    readout,
+                )
                 yield ReportFigure(
                     learner=learner,
                     readout=readout,
                     title=quantity.replace("_", " "),
-                    view=maps.layer_map(rows, [quantity], withheld),
+                    view=maps.layer_map(
+                        rows,
+                        [quantity],
+                        withheld,
+                    ),
                 )
 
 
@@ -203,7 +234,11 @@ def _scores(metrics: pd.DataFrame, seconds: Mapping[str, float]) -> Sheet:
     ):
         row_of = {row.learner: row for row in rows.itertuples()}
         unit = _UNITS.get(name, "points" if (paper, name) in public else "")
-        about = [paper, unit, f"{head}-head" * (head != "" and len(heads) > 1)]
+        about = [
+            paper,
+            unit,
+            f"{head}-head" * (head != "" and len(heads) > 1),
+        ]
         title = f"{public.get((paper, name), name)} ({', '.join(filter(None, about))})"
         style = (100, ".1f") if unit == "points" else (1, ".3g")
         cells = (mean_and_interval(row_of.get(learner), *style) for learner in learners)
@@ -227,14 +262,28 @@ def _matrix(R: Any) -> HeatMap:
     return HeatMap(
         rows=[*map(str, rows)],
         columns=[*map(str, columns)],
-        cells=[_cells(R, tasks_seen, columns) for tasks_seen in rows],
+        cells=[
+            _cells(
+                R,
+                tasks_seen,
+                columns,
+            )
+            for tasks_seen in rows
+        ],
         down="tasks learned",
         table=Sheet(columns=titles, lines=lines),
     )
 
 
 def _cells(R: Any, tasks_seen: int, positions: Sequence[int]) -> list[Cell]:
-    return [_cell(R, tasks_seen, position) for position in positions]
+    return [
+        _cell(
+            R,
+            tasks_seen,
+            position,
+        )
+        for position in positions
+    ]
 
 
 def _cell(R: Any, t: int, j: int) -> Cell:

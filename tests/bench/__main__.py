@@ -14,7 +14,6 @@ from tests.bench import (
     growth,
     logistic,
     scale,
-    som,
     speed,
 )
 from tests.bench.timing import machine
@@ -24,7 +23,6 @@ SECTIONS = {
     "filling": speed.filling,
     "cutting": cutting.cuts,
     "looks": cutting.looks,
-    "som": som.phases,
     "tables": scale.tables,
     "growth": growth.growth,
     "avalanche": frameworks.avalanche,

@@ -15,7 +15,10 @@ RNG = np.random.default_rng(0)
 WIDE = RNG.standard_normal((9, 2, 3))
 # One byte off, as in an archive of numpy.
 ODD = np.ndarray(
-    (5, 2, 3), "f4", bytes(1) + RNG.standard_normal(30).astype("f4").tobytes(), 1
+    (5, 2, 3),
+    "f4",
+    bytes(1) + RNG.standard_normal(30).astype("f4").tobytes(),
+    1,
 )
 HALF = RNG.standard_normal((4, 2, 3)).astype(">f2")
 PLAIN = torch.arange(12.0).view(2, 2, 3)
@@ -28,9 +31,13 @@ ROWS = torch.cat(
         PLAIN,
     ]
 ).at(MIXED)
-SAME = torch.cat([*(torch.tensor(each.astype("f4")) for each in EACH), PLAIN, PLAIN])[
-    MIXED
-]
+SAME = torch.cat(
+    [
+        *(torch.tensor(each.astype("f4")) for each in EACH),
+        PLAIN,
+        PLAIN,
+    ]
+)[MIXED]
 SOME = torch.tensor([7, 0, 0, 5])
 
 READ = {
@@ -42,7 +49,11 @@ READ = {
     "split columns": lambda x: torch.stack(x.split(1, 2)),
     "cat columns": lambda x: torch.cat([x, SAME], 1),
     "cat of types": lambda x: torch.cat([x, SAME.double()]),
-    "strided": lambda x: x.as_strided((4, 3), (6, 2), 1),
+    "strided": lambda x: x.as_strided(
+        (4, 3),
+        (6, 2),
+        1,
+    ),
 }
 UNREAD = {
     "moved": lambda x: x.detach().to("cpu"),
@@ -59,7 +70,16 @@ UNREAD = {
 # Of a file's rows, and of the memory of one or two tensors.
 KINDS = {
     "files": (ROWS, SAME),
-    "a tensor": (FileRows.of(SAME.flip(0)).at(torch.arange(9, -1, -1)), SAME),
+    "a tensor": (
+        FileRows.of(SAME.flip(0)).at(
+            torch.arange(
+                9,
+                -1,
+                -1,
+            )
+        ),
+        SAME,
+    ),
     "two tensors": (torch.cat([FileRows.of(SAME[:4]), SAME[4:]]), SAME),
     "bytes": (FileRows.of(SAME.byte()), SAME.byte()),
     "two of bf16": (
@@ -119,11 +139,19 @@ def test_so_do_large_parts_that_are_joined():
     }
     assert joined.x[:, 0].tolist() == [*range(40)]
     images = torch.randn(3, 4, 4, 2).permute(0, 3, 1, 2)
-    check_examples(Examples(images, torch.arange(3)), range(3), "x")
+    check_examples(
+        Examples(images, torch.arange(3)),
+        range(3),
+        "x",
+    )
 
 
 def test_what_was_looked_at_is_not_read_again(monkeypatch):
-    monkeypatch.setattr(FileRows, "read", None)
+    monkeypatch.setattr(
+        FileRows,
+        "read",
+        None,
+    )
     known = join(
         [
             Examples(
@@ -133,7 +161,11 @@ def test_what_was_looked_at_is_not_read_again(monkeypatch):
         ]
         * 2
     )
-    check_examples(known.of_classes([0, 1]), range(2), "x")
+    check_examples(
+        known.of_classes([0, 1]),
+        range(2),
+        "x",
+    )
     with pytest.raises(TypeError):
         check_examples(
             join(

@@ -51,16 +51,34 @@ def built():
 def words():
     draw = stream(0, "words")
     y = torch.arange(N) % 3
-    ids = torch.randint(3, 20, (N, WORDS), generator=draw)
+    ids = torch.randint(
+        3,
+        20,
+        (N, WORDS),
+        generator=draw,
+    )
     ids[:, 0] = y
-    length = torch.randint(2, WORDS + 1, (N, 1), generator=draw)
+    length = torch.randint(
+        2,
+        WORDS + 1,
+        (N, 1),
+        generator=draw,
+    )
     return ids, (torch.arange(WORDS) < length).expand(N, WORDS).long().clone(), y
 
 
 def retrained(x, y, call=None, **given):
     data: Examples[Any] = Examples(x, y)
     model = Model(built(), call=call)
-    return partial_retrain(model, ["mix", "head"], data, data, TASKS, RECIPE, **given)
+    return partial_retrain(
+        model,
+        ["mix", "head"],
+        data,
+        data,
+        TASKS,
+        RECIPE,
+        **given,
+    )
 
 
 def tables(result):
@@ -83,14 +101,25 @@ WAYS: dict[str, Callable[[Tensor, Tensor], tuple[Value, Any]]] = {
 
 @pytest.mark.parametrize(
     ("way", "cache"),
-    [*zip(WAYS, ("memory", "file", "recomputed", "memory"), strict=True)],
+    [
+        *zip(
+            WAYS,
+            ("memory", "file", "recomputed", "memory"),
+            strict=True,
+        )
+    ],
 )
 def test_the_same_however_the_inputs_are_held(way, cache, tmp_path):
     ids, mask, y = words()
     x, call = WAYS[way](ids, mask)
     folder = tmp_path if cache == "file" else None
     kept = CacheSettings(budget=None if cache == "memory" else 0, scratch=folder)
-    got = retrained(x, y, call, cache=kept)
+    got = retrained(
+        x,
+        y,
+        call,
+        cache=kept,
+    )
     assert tables(got) == tables(retrained((ids, mask), y))
     assert tables(got) != tables(retrained((ids, torch.ones_like(mask)), y))
 
@@ -103,18 +132,51 @@ def test_batches_that_take_another_path_run_the_model_whole():
     trained = Examples({"ids": ids, "mask": whole}, y)
 
     skipping = Model(built(), call=lambda model, x: model(**x, skip=True))
-    got = partial_retrain(skipping, ["norm"], trained, tested, TASKS, RECIPE)
-    same = partial_retrain(skipping, ["norm"], tested, tested, TASKS, RECIPE)
+    got = partial_retrain(
+        skipping,
+        ["norm"],
+        trained,
+        tested,
+        TASKS,
+        RECIPE,
+    )
+    same = partial_retrain(
+        skipping,
+        ["norm"],
+        tested,
+        tested,
+        TASKS,
+        RECIPE,
+    )
     assert any("the whole model is run for it" in note for note in got.notes)
     # Two epochs on random words lower no loss, which is noted, and nothing else is.
     assert [note for note in same.notes if STUCK not in note] == []
-    plain = partial_retrain(built(), ["norm"], trained, tested, TASKS, RECIPE)
+    plain = partial_retrain(
+        built(),
+        ["norm"],
+        trained,
+        tested,
+        TASKS,
+        RECIPE,
+    )
     assert tables(got) == tables(plain)
 
 
 Y = torch.arange(96) % 4
-LEFT = torch.eye(6)[Y] * 2 + torch.randn(96, 6, generator=stream(0)) / 4
-RIGHT = torch.randn(96, 6, generator=stream(1))
+LEFT = (
+    torch.eye(6)[Y] * 2
+    + torch.randn(
+        96,
+        6,
+        generator=stream(0),
+    )
+    / 4
+)
+RIGHT = torch.randn(
+    96,
+    6,
+    generator=stream(1),
+)
 ONE = Examples({"left": LEFT, "right": RIGHT}, Y)
 OTHER = Examples({"right": RIGHT, "left": LEFT}, Y)
 HOW = RetrainSettings(recipe=Recipe(epochs=4, batch_size=16, learning_rate=0.01))
@@ -143,16 +205,38 @@ def made():
 
 
 def predicted(model, features, data):
-    [one] = retrain_each(model, features, data, data, 4, HOW)
+    [one] = retrain_each(
+        model,
+        features,
+        data,
+        data,
+        4,
+        HOW,
+    )
     return one.predicted
 
 
 def test_cuts_serve_data_with_their_names_in_another_order(model):
-    expected = predicted(model, ["a#1"], ONE)
+    expected = predicted(
+        model,
+        ["a#1"],
+        ONE,
+    )
     for cut_of in (ONE, OTHER):
-        cuts = cut_each(model, ["a#1"], cut_of.x)
+        cuts = cut_each(
+            model,
+            ["a#1"],
+            cut_of.x,
+        )
         for data in (ONE, OTHER):
-            assert torch.equal(predicted(model, cuts, data), expected)
+            assert torch.equal(
+                predicted(
+                    model,
+                    cuts,
+                    data,
+                ),
+                expected,
+            )
 
 
 @pytest.mark.parametrize(
@@ -161,9 +245,17 @@ def test_cuts_serve_data_with_their_names_in_another_order(model):
     ids=["tuple", "fewer"],
 )
 def test_cuts_refuse_data_that_are_put_together_otherwise(model, x):
-    cuts = cut_each(model, ["a#1"], ONE.x)
+    cuts = cut_each(
+        model,
+        ["a#1"],
+        ONE.x,
+    )
     with pytest.raises(InputError, match=r"^the model was cut with x of \{left: "):
-        predicted(model, cuts, Examples(x, Y))
+        predicted(
+            model,
+            cuts,
+            Examples(x, Y),
+        )
 
 
 def test_inputs_of_one_half_may_be_named_in_another_order():

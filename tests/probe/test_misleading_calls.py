@@ -16,7 +16,13 @@ TASKS = [[0, 1], [2, 3]]
 
 
 def analyzed(models, tasks, train=TRAIN, test=TEST):
-    return probe.analyze(models, train, test, tasks, readouts=["linear"])
+    return probe.analyze(
+        models,
+        train,
+        test,
+        tasks,
+        readouts=["linear"],
+    )
 
 
 CALLS = {
@@ -29,14 +35,25 @@ CALLS = {
     "a number of tasks": lambda: analyzed({1: BEFORE, 2: AFTER}, 2),
     "names": lambda: analyzed({"before": BEFORE, "after": AFTER}, TASKS),
     "row 0 and 1": lambda: analyzed({0: BEFORE, 1: AFTER}, TASKS),
-    "half of the classes": lambda: analyzed({0: BEFORE, 1: AFTER}, [[0, 1]], OLD, OLD),
+    "half of the classes": lambda: analyzed(
+        {0: BEFORE, 1: AFTER},
+        [[0, 1]],
+        OLD,
+        OLD,
+    ),
 }
 
 
 def assert_remedied(message):
     """Carry out the call of `probe.diff` that a message names."""
     call = re.search(r"probe\.diff\([a-z, ]+\)", message)[0]
-    names = {"probe": probe, "before": BEFORE, "after": AFTER, "old": OLD, "new": NEW}
+    names = {
+        "probe": probe,
+        "before": BEFORE,
+        "after": AFTER,
+        "old": OLD,
+        "new": NEW,
+    }
     assert eval(call, names).answer.lost.low > 0.5
 
 
@@ -92,12 +109,19 @@ def batch(x, y):
 
 MAPPED = {1: OfMapping(*BEFORE), 2: OfMapping(*AFTER)}
 BY_NAME = {
-    "diff": lambda call: probe.diff(*MAPPED.values(), batch(*OLD), call=call),
+    "diff": lambda call: probe.diff(
+        *MAPPED.values(),
+        batch(*OLD),
+        call=call,
+    ),
     "causes": lambda call: probe.causes(
         probe.Model(MAPPED, call=call), [batch(*OLD), batch(*NEW)]
     ),
     "analyze": lambda call: analyzed(
-        probe.Model(MAPPED, call=call), TASKS, batch(*TRAIN), batch(*TEST)
+        probe.Model(MAPPED, call=call),
+        TASKS,
+        batch(*TRAIN),
+        batch(*TEST),
     ),
 }
 

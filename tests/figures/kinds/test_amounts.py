@@ -20,7 +20,11 @@ def test_amounts_have_a_panel_for_each_feature_but_the_output_and_its_levels(
     kind, readouts, ticks
 ):
     names = ["er", "finetune"]
-    rows = invented.layers(names, papers.FEATURES, readouts=(*readouts[::-1], "ncm"))
+    rows = invented.layers(
+        names,
+        papers.FEATURES,
+        readouts=(*readouts[::-1], "ncm"),
+    )
     columns = ("learner", "feature", "readout", "quantity", "task_position")
     by = invented.rows_by(rows, *columns)
     draw = getattr(figures, kind)
@@ -63,9 +67,17 @@ def test_diagnostics_are_means_over_seeds_with_both_controls():
     assert seen.titles(figure) == list(expected)
     names = ["ewc", "offline", "untrained"]
     assert sorted(seen.legend(figure)) == ["EWC", "Offline", "Untrained"]
-    for axes, (measure, scale) in zip(figure.axes, expected.values(), strict=True):
+    for axes, (measure, scale) in zip(
+        figure.axes,
+        expected.values(),
+        strict=True,
+    ):
         assert seen.tick_names(axes) == papers.FEATURES
-        for name, drawn in zip(names, axes.containers, strict=True):
+        for name, drawn in zip(
+            names,
+            axes.containers,
+            strict=True,
+        ):
             own = [by[name, feature, measure] for feature in papers.FEATURES]
             means = [scale * np.mean([row.value for row in each]) for each in own]
             assert seen.heights(drawn) == pytest.approx(means)

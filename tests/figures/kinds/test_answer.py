@@ -15,7 +15,11 @@ LEARNERS = ["finetune", "er"]
 def tables():
     return {
         "causes": invented.causes(LEARNERS, FEATURES),
-        "layers": invented.layers(LEARNERS, FEATURES, readouts=("linear",)),
+        "layers": invented.layers(
+            LEARNERS,
+            FEATURES,
+            readouts=("linear",),
+        ),
         "measurements": invented.rows(LEARNERS, FEATURES),
     }
 

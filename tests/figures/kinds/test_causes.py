@@ -15,7 +15,11 @@ from tests.figures import invented, seen
 
 FEATURES = ["conv1", "conv2", "output"]
 LEARNERS = ["er", "finetune"]
-TABLE = invented.causes(LEARNERS, FEATURES, tasks=4)
+TABLE = invented.causes(
+    LEARNERS,
+    FEATURES,
+    tasks=4,
+)
 
 
 def over_all(table, learner):
@@ -54,11 +58,22 @@ def test_training_is_drawn_where_there_are_both_scopes_and_other_blocks_are_last
     no_depth = pd.array([pd.NA] * len(of_conv1), "Int64")
     player = of_conv1.assign(feature="attributes of gate", depth=no_depth)
     networks = TABLE.assign(scope="network", value=0.9)
-    both = pd.concat([networks, player, TABLE], ignore_index=True)
+    both = pd.concat(
+        [
+            networks,
+            player,
+            TABLE,
+        ],
+        ignore_index=True,
+    )
     figure = figures.causes(StudyTables(causes=both))
     (legend,) = figure.legends
     names = [text.get_text() for text in legend.get_texts()]
-    assert names == [*FEATURES, "attributes of gate", "more classes"]
+    assert names == [
+        *FEATURES,
+        "attributes of gate",
+        "more classes",
+    ]
     axes = figure.axes[0]
     rows = [label.get_text() for label in axes.get_yticklabels()]
     widths = [width for _, width in bars_at(axes, rows.index("ER"))]

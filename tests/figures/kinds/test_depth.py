@@ -37,7 +37,11 @@ def of_all_tasks(quantity, learner="ewc"):
 
 def check_learners(axes):
     """Check the lines and bars of a panel."""
-    for learner, line in zip(papers.LEARNERS, axes.containers, strict=True):
+    for learner, line in zip(
+        papers.LEARNERS,
+        axes.containers,
+        strict=True,
+    ):
         seen.check_layers(line, of_all_tasks("accuracy", learner))
 
 
@@ -122,7 +126,11 @@ def test_where_an_interval_lacks_all_bars_are_of_the_seeds_alone(lost):
     tables = replace(whole, layers=layers)
     figure = figures.depth(tables)
     (axes,) = figure.axes
-    for learner, drawn in zip(papers.LEARNERS, axes.containers, strict=True):
+    for learner, drawn in zip(
+        papers.LEARNERS,
+        axes.containers,
+        strict=True,
+    ):
         assert seen.bars(drawn) == pytest.approx(
             seen.spread(pra(learner, whole.summary))
         )

@@ -65,7 +65,11 @@ def test_bias_has_the_f1_of_a_feature_by_position_and_rows_for_each_architecture
         [1, 2, 3, 1, 2],
         strict=True,
     ):
-        for name, drawn in zip(names, axes.containers, strict=True):
+        for name, drawn in zip(
+            names,
+            axes.containers,
+            strict=True,
+        ):
             rows = invented.rows_by(
                 summary,
                 "learner",
@@ -83,14 +87,29 @@ def test_matrix_has_r_in_percent_and_hatches_what_was_not_measured():
     rows["value"] = rows["value"].mask(absent)
     panels = seen.titled(figures.matrix(StudyTables(measurements=rows)))
     assert [axes.get_title() for axes in panels] == ["Finetune", "ER", "GEM"]
-    for learner, axes in zip(["finetune", "er", "gem"], panels, strict=True):
+    for learner, axes in zip(
+        ["finetune", "er", "gem"],
+        panels,
+        strict=True,
+    ):
         percent = 100 * mean_accuracies(rows)[learner].values
         mesh = axes.collections[0]
         cells = mesh.get_array().reshape(5, 4)
         assert np.argwhere(np.ma.getmaskarray(cells)).tolist() == [[2, 0]]
-        learned = np.tri(5, 4, -1) > 0  # of the others nothing is lost
+        learned = (
+            np.tri(
+                5,
+                4,
+                -1,
+            )
+            > 0
+        )  # of the others nothing is lost
         lost = (percent[1:].diagonal() - percent).clip(0)
-        shown = np.where(learned | np.isnan(percent), lost, 0)
+        shown = np.where(
+            learned | np.isnan(percent),
+            lost,
+            0,
+        )
         assert cells.filled(math.nan) == pytest.approx(shown, nan_ok=True)
         assert axes.patch.get_hatch()
         written = np.full((5, 4), math.nan)
@@ -132,11 +151,26 @@ def test_omegas_have_bars_learner_by_learner():
     figure = papers.figure("omegas")
     (axes,) = figure.axes
     # In the order of their appearances.
-    names = ["cumulative", "finetune", "ewc", *sorted([*papers.SWEEP, "mine", "yours"])]
+    names = [
+        "cumulative",
+        "finetune",
+        "ewc",
+        *sorted(
+            [
+                *papers.SWEEP,
+                "mine",
+                "yours",
+            ]
+        ),
+    ]
     assert seen.tick_names(axes)[:3] == ["Cumulative", "Finetune", "EWC"]
     groups = [c for c in axes.containers if isinstance(c, BarContainer)]
     right = None
-    for omega, group in zip(("base", "new", "all"), groups, strict=True):
+    for omega, group in zip(
+        ("base", "new", "all"),
+        groups,
+        strict=True,
+    ):
         rows = [papers.metric(f"omega_{omega}", name) for name in names]
         assert [bar.get_height() for bar in group] == [row.mean for row in rows]
         left = np.array([bar.get_x() for bar in group])
@@ -156,13 +190,21 @@ def test_omegas_have_bars_learner_by_learner():
 
 def test_tradeoff_has_forgetting_against_intransigence_and_lines_at_zero():
     (axes,) = papers.figure("tradeoff").axes
-    for name, drawn in zip(NAMES, axes.containers, strict=True):
+    for name, drawn in zip(
+        NAMES,
+        axes.containers,
+        strict=True,
+    ):
         F, I_T = (
             papers.metric(f"{k}[3]", name) for k in ("forgetting", "intransigence")
         )
         assert seen.points(drawn)[0, 0] == pytest.approx(F.mean)
         assert seen.bars(drawn, x=True) == pytest.approx(seen.spread([F], scale=1))
-        seen.check_means(drawn, [I_T], scale=1)
+        seen.check_means(
+            drawn,
+            [I_T],
+            scale=1,
+        )
         if name in ("finetune", "ewc"):
             assert (
                 drawn.lines[0].get_marker() == learner_appearances([name])[name].marker
@@ -265,7 +307,11 @@ def test_the_large_panel_holds_every_learner_and_small_ones_each_between_its_bou
     assert tuple(diaz_rodriguez.NAMES.values()) == invented.CRITERIA
     large, *small = papers.figure("spider").axes
     assert large.get_title() == "All learners"
-    for name, line in zip([*papers.LEARNERS, *papers.SWEEP], large.lines, strict=True):
+    for name, line in zip(
+        [*papers.LEARNERS, *papers.SWEEP],
+        large.lines,
+        strict=True,
+    ):
         assert criteria(name) == spokes(line)
     assert [axes.get_title() for axes in small] == [
         "mine",
@@ -273,9 +319,17 @@ def test_the_large_panel_holds_every_learner_and_small_ones_each_between_its_bou
         "EWC",
         *papers.SWEEP,
     ]
-    for name, axes in zip(["mine", "yours", "ewc", *papers.SWEEP], small, strict=True):
+    for name, axes in zip(
+        ["mine", "yours", "ewc", *papers.SWEEP],
+        small,
+        strict=True,
+    ):
         for learner, line in zip(
-            ["finetune", "cumulative", name],
+            [
+                "finetune",
+                "cumulative",
+                name,
+            ],
             axes.lines,
             strict=True,
         ):

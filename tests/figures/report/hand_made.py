@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import chain, product
 from typing import Any
 
 import pandas as pd
@@ -17,18 +18,21 @@ SHARES = {"conv1": 0.05, "conv2": 0.5, "output": 0.2}
 def stated(
     feature: str, verdict: str, value: float, statement: str = "forgets", **changes: Any
 ) -> dict[str, Any]:
-    given: dict[str, Any] = {
-        **{
-            "learner": "ft",
-            "readout": "linear",
-            "feature": feature,
-            "statement": statement,
-        },
-        **{"depth": 1 + LAYERS.index(feature), "verdict": verdict, "margin": 0.01},
-        **{"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS},
+    row: dict[str, Any] = {
+        "learner": "ft",
+        "readout": "linear",
+        "feature": feature,
+        "statement": statement,
+        "depth": 1 + LAYERS.index(feature),
+        "verdict": verdict,
+        "margin": 0.01,
+        "value": value,
+        "low": value - 0.01,
+        "high": value + 0.01,
+        "seeds": SEEDS,
         "scope": "training",
     }
-    return given | changes
+    return row | changes
 
 
 def by_seed(row: dict[str, Any], values: Sequence[float] = ()) -> list[dict[str, Any]]:
@@ -42,15 +46,19 @@ def by_seed(row: dict[str, Any], values: Sequence[float] = ()) -> list[dict[str,
 def layer(
     feature: str, quantity: str, value: float, task_position: int | None = None
 ) -> dict[str, Any]:
-    at = {
+    return {
         "learner": "ft",
         "readout": "linear",
         "feature": feature,
         "task_position": task_position,
+        "value": value,
+        "low": value - 0.01,
+        "high": value + 0.01,
+        "seeds": SEEDS,
+        "scope": "training",
+        "depth": 1 + LAYERS.index(feature),
+        "quantity": quantity,
     }
-    ends = {"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS}
-    at |= {"scope": "training"}
-    return at | ends | {"depth": 1 + LAYERS.index(feature), "quantity": quantity}
 
 
 def layers(missing: dict[str, float], room: float = 0.5) -> pd.DataFrame:
@@ -77,25 +85,21 @@ def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> pd.DataFra
         "measurements",
         [
             {
-                **{
-                    "scenario": "toy",
-                    "network": "net",
-                    "learner": learner,
-                    "order": str(order),
-                },
-                **{
-                    "seed": seed,
-                    "tasks_seen": t,
-                    "head": "single",
-                    "metric": "accuracy",
-                },
-                **{"task_position": 1 + (task + order) % T, "task": str(task)},
+                "scenario": "toy",
+                "network": "net",
+                "learner": learner,
+                "order": str(order),
+                "seed": seed,
+                "tasks_seen": t,
+                "head": "single",
+                "metric": "accuracy",
+                "task_position": 1 + (task + order) % T,
+                "task": str(task),
                 "value": math.nan if t == 0 else 0.5,
             }
-            for order in range(orders)
-            for seed in range(seeds)
-            for t in range(T + 1)
-            for task in range(T)
+            for order, seed, t, task in product(
+                range(orders), range(seeds), range(T + 1), range(T)
+            )
         ],
     )
 
@@ -108,20 +112,18 @@ def with_layers() -> pd.DataFrame:
     runs = [("ft", "0", t) for t in range(T + 1)]
     of_layers = [
         {
-            **{
-                "scenario": "toy",
-                "network": "net",
-                "learner": name,
-                "order": order,
-                "seed": 0,
-            },
-            **{
-                "tasks_seen": t,
-                "feature": feature,
-                "depth": depth,
-                "metric": "accuracy",
-            },
-            **{"task_position": j, "task": str(j - 1), "readout": "linear"},
+            "scenario": "toy",
+            "network": "net",
+            "learner": name,
+            "order": order,
+            "seed": 0,
+            "tasks_seen": t,
+            "feature": feature,
+            "depth": depth,
+            "metric": "accuracy",
+            "task_position": j,
+            "task": str(j - 1),
+            "readout": "linear",
             "value": 0.9 - 0.1 * (depth - 1) * max(0, t - j) * (name == "ft"),
         }
         for name, order, t in [*runs, ("untrained", "", 0), ("offline", "", T)]
@@ -173,7 +175,7 @@ def tables(
     **others: pd.DataFrame,
 ) -> Tables:
     """Return the tables of a run; others: in place of these."""
-    seeds = (row for stated in statements for row in by_seed(stated))
+    seeds = chain.from_iterable(map(by_seed, statements))
     found = {
         "measurements": rows(orders=orders),
         "layers": layers(missing, room),

@@ -27,7 +27,13 @@ def answer(statements=(), missing=None, **others):
     lacking = (
         {"conv1": 0.0, "conv2": 0.3, "output": 0.6} if missing is None else missing
     )
-    (only,) = answers(tables(list(statements), lacking, **others))
+    (only,) = answers(
+        tables(
+            list(statements),
+            lacking,
+            **others,
+        )
+    )
     return only
 
 
@@ -35,7 +41,11 @@ def test_each_line_holds_the_numbers_of_the_tables():
     result = answer(causes=causes())
     for line in result.layers:
         share = SHARES[line.layer]
-        assert line.cost == Interval(value=share, low=share - 0.01, high=share + 0.01)
+        assert line.cost == Interval(
+            value=share,
+            low=share - 0.01,
+            high=share + 0.01,
+        )
         assert (line.alone.value, line.all_but.value) == (share / 2, 2 * share)
         assert (line.untrained, line.joint) == (0.4, 0.9)
         assert line.held.value == pytest.approx(
@@ -58,7 +68,11 @@ def test_only_a_layer_with_the_verdict_costs_is_said_to_cost(verdict):
     names_it = "conv2 costs" in headline(result)
     assert names_it == (verdict == "costs")
     word = "cannot tell" if verdict == "open" else verdict
-    assert re.search(rf"^conv2 .* {word} ", answers_as_text([result]), re.M)
+    assert re.search(
+        rf"^conv2 .* {word} ",
+        answers_as_text([result]),
+        re.M,
+    )
 
 
 def test_the_way_of_training_is_preferred_to_these_networks():
@@ -74,7 +88,16 @@ def test_the_way_of_training_is_preferred_to_these_networks():
 
 
 def test_below_untrained_and_too_little_room_have_no_position():
-    below = new_table("layers", [layer("conv2", "above_floor", -0.05)])
+    below = new_table(
+        "layers",
+        [
+            layer(
+                "conv2",
+                "above_floor",
+                -0.05,
+            )
+        ],
+    )
     lacking = layers({"conv1": 0.1, "conv2": 0.6, "output": 0.2})
     first, second, _ = answer(layers=pd.concat([lacking, below])).layers
     assert first.position == pytest.approx(0.8)
@@ -89,10 +112,24 @@ def test_below_untrained_and_too_little_room_have_no_position():
 
 
 @pytest.mark.parametrize(
-    ("value", "is_part"), [(0.2, True), (0.6, False), (-0.1, False)]
+    ("value", "is_part"),
+    [
+        (0.2, True),
+        (0.6, False),
+        (-0.1, False),
+    ],
 )
 def test_never_learned_is_a_part_of_the_room_or_not_shown(value, is_part):
-    never = new_table("layers", [layer("conv2", "never_learned", value)])
+    never = new_table(
+        "layers",
+        [
+            layer(
+                "conv2",
+                "never_learned",
+                value,
+            )
+        ],
+    )
     table = pd.concat([layers({"conv2": 0.3}), never])
     (line,) = answer(layers=table).layers
     assert (line.never_learned is not None) == is_part
@@ -100,7 +137,16 @@ def test_never_learned_is_a_part_of_the_room_or_not_shown(value, is_part):
 
 @pytest.mark.parametrize("verdict", WITHHELD)
 def test_each_withheld_verdict_is_a_doubt_with_its_reason(verdict):
-    result = answer([stated("conv2", verdict, 0.3)], causes=causes())
+    result = answer(
+        [
+            stated(
+                "conv2",
+                verdict,
+                0.3,
+            )
+        ],
+        causes=causes(),
+    )
     assert f"in doubt at conv2: {WITHHELD[verdict]}" in result.belief
 
 
@@ -129,8 +175,21 @@ def test_a_terminal_has_80_columns_and_a_headline_20_words_and_two_numbers(verdi
     measured = layers({"conv1": 0.1, "conv2": 0.6, "output": 0.2})
     others = new_table(
         "layers",
-        [layer(name, "never_learned", 0.15) for name in LAYERS]
-        + [layer("output", "above_floor", -0.3)],
+        [
+            layer(
+                name,
+                "never_learned",
+                0.15,
+            )
+            for name in LAYERS
+        ]
+        + [
+            layer(
+                "output",
+                "above_floor",
+                -0.3,
+            )
+        ],
     )
     table_of_layers = pd.concat([measured, others]).replace({"conv2": long_name})
     result = answer(causes=table, layers=table_of_layers)
@@ -146,7 +205,11 @@ def test_markdown_has_a_line_for_each_layer_with_the_numbers_of_the_record():
     table = [
         line for line in as_markdown([result]).splitlines() if line.startswith("| ")
     ]
-    for cells, line in zip(table[1:], result.layers, strict=True):
+    for cells, line in zip(
+        table[1:],
+        result.layers,
+        strict=True,
+    ):
         assert cells.startswith(f"| {line.layer} | {100 * line.cost.value:.1f} [")
         assert f" {100 * line.held.value:.1f} " in cells
 

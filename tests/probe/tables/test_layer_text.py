@@ -1,6 +1,7 @@
 """Hand-made layers, the statements on them, and their sheets."""
 
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -64,16 +65,19 @@ FORGOTTEN = (0.7, 0.7, 0.7, 0.9)
 
 def verdicts(*layers):
     """Return the verdicts by feature and statement."""
-    verdict_of = {}
-    for layer in layers:
-        for row in statement_rows(layer, Doubts()):
-            verdict_of[row["feature"], row["statement"]] = row["verdict"]
-    return verdict_of
+    rows = stated(*layers).set_index(["feature", "statement"])
+    return rows["verdict"].to_dict()
+
+
+def stated(*layers):
+    """Return the table of the statements on layers."""
+    rows = chain.from_iterable(statement_rows(layer, Doubts()) for layer in layers)
+    return new_table("statements", rows)
 
 
 def cells_of(*layers):
     """Return the cells of the sheet of layers, by column, for each layer."""
-    rows = [row for layer in layers for row in layer.rows()]
+    rows = chain.from_iterable(layer.rows() for layer in layers)
     (sheet,) = layer_sheets(all_tables(layers=new_table("layers", rows)))
     lines = (dict(zip(sheet.columns, line, strict=True)) for line in sheet.lines)
     return {line["feature"]: line for line in lines}
@@ -97,8 +101,7 @@ def test_what_is_forgotten_never_learned_or_neither():
 
 def test_a_statement_is_a_line_with_its_interval_and_verdict():
     collapsed = layer("conv3", 0.7, seeds=[*APART[:4], -0.6])
-    rows = [row for x in (*INTACT, collapsed) for row in statement_rows(x, Doubts())]
-    sheet = statement_sheet(new_table("statements", rows))
+    sheet = statement_sheet(stated(*INTACT, collapsed))
     below = [line for line in sheet.lines if line[3] == "below ceiling"]
     assert [line[-1] for line in below] == ["no", "no", "cannot tell"]
     assert below[-1][-2] == "32.0 [-1.4, 65.4]"
@@ -167,19 +170,15 @@ def test_a_retraining_states_nothing_that_is_shown_to_move_by_more_than_a_point(
 ):
     last = layer("conv1", FORGOTTEN, 0.9, readout="retrain")
     half = replace(last.terms, after=layer("conv1", before, FORGOTTEN).terms.after)
-    stated = verdicts(replace(last, terms=replace(last.terms, half=half)))
+    judged = verdicts(replace(last, terms=replace(last.terms, half=half)))
     verdict = "still moving" if moves else "yes"
-    assert stated["conv1", "below_ceiling"] == verdict
+    assert judged["conv1", "below_ceiling"] == verdict
 
 
 def test_a_layer_that_lacks_seeds_leaves_the_first_layer_open():
     few = layer("conv1", 0.9, seeds=APART[:2])
-    rows = [
-        row
-        for x in (few, INTACT[1], layer("conv3", FORGOTTEN, 0.9))
-        for row in statement_rows(x, Doubts())
-    ]
-    first = first_layers(new_table("statements", rows), {"ft": 3})
+    table = stated(few, INTACT[1], layer("conv3", FORGOTTEN, 0.9))
+    first = first_layers(table, {"ft": 3})
     (row,) = first[first["statement"] == "forgets"].itertuples()
     assert (row.first_possible, row.first_confirmed) == ("conv1", "conv3")
 
@@ -189,7 +188,7 @@ def test_that_the_output_learned_less_is_stated_where_it_is_shown_and_never_deni
     for learned, shown in ((0.5, {"learns_less": "yes"}), (0.9, {})):
         at_output = replace(layer("out1", [0.5] * (T - 1) + [0.9], learned), chance=0.1)
         rows = statement_rows(at_output, Doubts())
-        stated = {row["statement"]: row["verdict"] for row in rows}
-        assert stated.pop("below_ceiling") == "yes"
-        assert stated.pop("forgets") == ("no" if shown else "yes")
-        assert stated == shown
+        by_name = {row["statement"]: row["verdict"] for row in rows}
+        assert by_name.pop("below_ceiling") == "yes"
+        assert by_name.pop("forgets") == ("no" if shown else "yes")
+        assert by_name == shown

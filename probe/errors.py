@@ -138,10 +138,8 @@ def printable(text: str, allowed: str = "") -> str:
 
 def lacks_memory(error: BaseException) -> bool:
     """Return whether Python or torch raised an error for lack of memory."""
-    return (
-        re.search("MemoryError|out of memory|allocate memory", described(error))
-        is not None
-    )
+    texts = "MemoryError|out of memory|allocate memory"
+    return bool(re.search(texts, described(error)))
 
 
 @contextmanager

@@ -170,6 +170,7 @@ class Examples(Labeled, Generic[X]):
         return self._with_rows(mapped(self.x, partial(_unread, indices)), indices)
 
     def _with_rows(self, x: Value, indices: Tensor) -> "Examples[X]":
+        """Return examples with inputs x (n, ...), and the labels and tasks at `indices` (n,)."""
         examples = self.changed(x=x, y=self.y.index_select(0, indices))
         if self.task is None:
             return examples
@@ -237,6 +238,7 @@ def join(parts: Sequence[Examples[X]]) -> Examples[X]:
 
 
 def _concatenated(parts: Sequence[Tensor]) -> Tensor:
+    """Concatenate tensors, large ones as FileRows that read from each of them."""
     if not _are_large(parts):
         return torch.cat([*parts])
     return torch.cat([FileRows.of(x) for x in parts])

@@ -80,6 +80,7 @@ def _room(folder: Path, limit: str, usage: str, reclaimable_key: str) -> Iterato
 
 
 def _lines(file: Path) -> list[str]:
+    """Return the lines of a file, none if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -158,8 +159,9 @@ class MappedRows:
 
 
 def _nameless(folder: Path) -> IO[bytes]:
+    """Return a new file without a name in a folder, which is made if it does not exist."""
     for _ in range(_TRIES):
-        # Not with those above it: a run directory that was moved away is not made anew.
+        # Not its parents: a run directory that was moved away is not made anew.
         folder.mkdir(exist_ok=True)
         # Another process may have removed the empty folder in between.
         with suppress(FileNotFoundError):
@@ -345,6 +347,7 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
 
 
 def _as_rows(tensor: Tensor, bytewise: bool) -> FileRows:
+    """Return a tensor as FileRows, its values as bytes or as numbers of their type."""
     if isinstance(tensor, FileRows):
         return tensor
     if bytewise:

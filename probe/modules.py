@@ -150,6 +150,7 @@ def put(model: nn.Module, name: str, value: Tensor | None) -> None:
 
 
 def _form(tensor: Tensor | None) -> object:
+    """Return what two tensors have in common if one can be copied into the other."""
     return tensor is not None and (tensor.shape, tensor.dtype, tensor.device)
 
 

@@ -137,11 +137,7 @@ def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
     Returns:
         The note, if there is one.
     """
-    if (
-        len(predicted)
-        and bool((predicted == predicted[0]).all())
-        and len(labels.unique()) > 1
-    ):
+    if len(predicted.unique()) == 1 and len(labels.unique()) > 1:
         return [constant(int(predicted[0]))]
     return []
 

@@ -109,6 +109,7 @@ def restrict_to_task(
     barred = barred_but(tasks, classes, torch.device("cpu"))
 
     def restricted(network: nn.Module, x: Value) -> Tensor:
+        """Return logits (B, K), the lowest number for classes of other tasks."""
         inputs, task = _parted(x)
         logits = call(network, inputs, task)
         if logits.shape[1:] != barred.shape[1:]:

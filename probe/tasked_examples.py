@@ -261,10 +261,9 @@ def _by_number(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExample
 
 def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
     """Return the order of numbered tasks; raises InputError unless it names each once."""
+    numbers: Any = range(count) if tasks is None else tasks
     try:
-        order = tuple(range(count))
-        if tasks is not None:
-            order = tuple(map(index, cast(Any, tasks)))
+        order = tuple(map(index, numbers))
     except TypeError:
         order = ()
     if sorted(order) != list(range(count)):

@@ -89,7 +89,11 @@ def candidates(
     ]
 
 
-def suggestions(model: nn.Module, sample: Value, call: ModelCall) -> dict[str, bool]:
+def suggestions(
+    model: nn.Module,
+    sample: Value,
+    call: ModelCall,
+) -> dict[str, bool]:
     """Suggest features as `candidates` does, without planning a cut at each of them.
 
     Args:
@@ -141,7 +145,11 @@ def _features(traced: Trace) -> list[Feature]:
     return features
 
 
-def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
+def _candidate(
+    feature: Feature,
+    plan: CutPlan | str,
+    chosen: bool,
+) -> Candidate:
     """Describe a feature as users see it: sizes, cost, and whether it is suggested."""
     traced = feature.trace
     visit = feature.visit
@@ -215,15 +223,17 @@ def suggested(
 
 
 def _largest_closed(
-    parent: Mapping[str, str], opened: Collection[str], weights: Collection[str]
+    parent: Mapping[str, str],
+    opened: Collection[str],
+    weights: Collection[str],
 ) -> str | None:
     """Return the module to open next: one that holds at least half of the weights.
 
     It runs other modules and lies directly in an opened one; None if there is no such
     module. parent: the module around each module.
     """
-    closed = {*parent.values()}.difference(opened)
-    closed = {name for name in closed if parent[name] in opened}
+    inside = {name for name, outer in parent.items() if outer in opened}
+    closed = inside.intersection(parent.values()).difference(opened)
     # Sorted: of two modules with as many weights the same one comes first every time.
     within = Counter[str]()
     for weight in sorted(weights):

@@ -83,6 +83,7 @@ class ReferenceValues:
 
     @cached_property
     def _gradients(self) -> list[Tensor | None]:
+        """Each parameter's gradient in the whole model, on half of the examples."""
         model = self._trace.model
         rows = mapped(self._rows[1], torch.clone)
         forget(model)
@@ -176,6 +177,7 @@ class ReferenceValues:
         before = self._values[1]
 
         def same(trial: nn.Module, far: float) -> bool:
+            """Return whether the values stay while a copy's other weights move by `far`."""
             # A weight that is read by way of numpy or of a Python number is no part of
             # a value's name. All ask for gradients, as in the traced model: torch picks
             # kernels by that.
@@ -193,6 +195,7 @@ class ReferenceValues:
 
 
 def _close(expected: Tensor | None, gradient: Tensor | None) -> bool:
+    """Return whether two gradients are equal up to rounding, or both missing."""
     if expected is None or gradient is None:
         return expected is gradient
     return close(expected, gradient)
@@ -245,8 +248,8 @@ def stays_fixed(
         )
 
     def stays(trial: PartlyEval, far: float) -> bool:
-        # What the first passes do to the copy may show in the next: so one copy for all
-        # of them.
+        """Return whether the value stays while a copy's other weights move, and while it trains."""
+        # One copy for all passes: what one does to it may show in the next.
         with _chance():
             after = []
             for draw in range(_DRAWS):
@@ -270,14 +273,16 @@ def stays_fixed(
 
 
 def _same(values: list[Tensor], others: list[Tensor]) -> bool:
+    """Return whether two lists of tensors are equal bit for bit."""
     return len(values) == len(others) and all(map(identical, values, others))
 
 
 def _with_other_weights(model: nn.Module, holds: Callable[[Any, float], bool]) -> bool:
-    """Return what `holds` says of a copy of the model and a distance to move its weights by.
+    """Return whether a property holds for a copy of the model with other weights.
 
-    Raises Failed if `holds` raises both for weights moved far and for weights hardly
-    moved.
+    `holds` moves the copy's weights by the distance that it is called with. If the model
+    does not run with weights moved far, they are hardly moved; raises Failed if it does
+    not run then either.
     """
     raised = ""
     for far in (1.0, 0.01):
@@ -335,5 +340,5 @@ def _value(
 
 
 def _chance() -> AbstractContextManager[None]:
-    """Start torch's generators from the same seed in every pass that is to be compared."""
+    """Seed torch's generators within the block, the same for all passes that are compared."""
     return global_stream(stream(0, "check"))

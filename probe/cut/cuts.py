@@ -193,8 +193,8 @@ class Cuts:
 
     @property
     def _trace(self) -> Trace:
-        # A cut that was made again on more examples has values of other names, and
-        # keeps none.
+        """The trace of the cuts that keep values, or of the first if none does."""
+        # A cut that was made again on more examples has another trace, and keeps none.
         planned_cuts = (cut for cut in self._planned if cut.plan)
         return next(planned_cuts, self._planned[0]).feature.trace
 

@@ -82,8 +82,7 @@ class Feature:
         steps = self.trace.large.steps
         serving = self.upstream | {INPUT[0]}
         enough = any if self.around else all
-        # The modules whose own code, not that of their children, computes for the
-        # feature.
+        # Modules whose own code computes for the feature, not only that of their children.
         workers = {
             step.owner for number, step in steps.items() if number in self.upstream
         }
@@ -94,8 +93,7 @@ class Feature:
             # A batch norm on both sides of the cut has one set of statistics, which
             # must stay.
             keeps = works and bool(module.state_dict(keep_vars=True))
-            # What has served nothing but the feature is never run again when the tail
-            # is trained.
+            # A call that serves only the feature is not run when the tail is trained.
             feeds = bool(visit.names) and enough(
                 name[0] in serving for name in visit.names
             )
@@ -103,10 +101,9 @@ class Feature:
             outer = not visit.module or self.module.startswith(f"{visit.module}.")
             off = keeps or early or (outer and bool(self.around))
             calls.setdefault(visit.module, []).append(off)
+        # The model's own call is over only when nothing is left to train.
         if not self.around:
-            calls.pop(
-                "", None
-            )  # the model itself is over only when nothing is left to train
+            calls.pop("", None)
         return {name: off for name, off in calls.items() if any(off)}
 
     @cached_property
@@ -133,7 +130,7 @@ class Feature:
 
 
 def find(trace: Trace, name: str) -> Feature:
-    """Find a feature in a trace by name.
+    """Find a feature in a trace by name, a module's with the number of its call if it has many.
 
     Args:
         trace: The traced model.
@@ -221,6 +218,7 @@ class PartlyEval(nn.Module):
         return self.ask(self.model, x)
 
     def _restart(self, model: nn.Module, inputs: object) -> None:
+        """Count the calls of each module from 0 in a new forward pass."""
         self._calls.clear()
 
     def _switch(

@@ -113,7 +113,10 @@ def minimum_cut(
 
 
 def _frozen(
-    trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls
+    trained_pass: Pass,
+    upstream: Calls,
+    state: Calls,
+    steady: Calls,
 ) -> set[int]:
     """Return the calls whose values neither training nor chance changes.
 
@@ -149,7 +152,12 @@ def _depending(trained_pass: Pass, roots: Calls) -> set[int]:
     return depending
 
 
-def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> Sources:
+def _sources(
+    trained_pass: Pass,
+    varying: Calls,
+    fixed: Calls,
+    cheap: bool,
+) -> Sources:
     """Return the values that each frozen value can be computed from again, empty if it cannot be.
 
     Values that use the `fixed` calls, which are or come from parameters, are not
@@ -171,7 +179,9 @@ def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> S
 
 
 def _cheapest(
-    sources: Sources, wanted: set[Name], costs: dict[Name, int]
+    sources: Sources,
+    wanted: set[Name],
+    costs: dict[Name, int],
 ) -> tuple[set[Name], set[Name]] | None:
     """Return the values to keep and those to compute again, or None if no cut is possible.
 

@@ -290,6 +290,7 @@ def _sequence_gradients(model: nn.Module, x: Value, call: ModelCall) -> list[Ten
     values = list[Tensor]()
 
     def note(module: nn.Module, inputs: object, output: object) -> object:
+        """Put a new leaf of the graph in place of a module's output, if it is a sequence."""
         if (
             not isinstance(output, Tensor)
             or output.ndim != 3

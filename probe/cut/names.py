@@ -33,10 +33,8 @@ Name = tuple[int, int]
 OnValue = Callable[[Name, Tensor], object]
 """A function that is called with each new value, of any shape, and its name."""
 
-INPUT: Name = (
-    -1,
-    0,
-)  # the first tensor of the input; (-1, i) is the one after i others
+# The first tensor of the input; (-1, i) is the one after i others.
+INPUT: Name = (-1, 0)
 FOREIGN: Name = (-2, 0)  # a constant that the model holds without registering it
 LIVE: Name = (-3, 0)  # what depends on something that is trained, or on chance
 
@@ -61,12 +59,11 @@ class Names:
 
     def __init__(self) -> None:
         self._calls: dict[Hashable, int] = {}
-        self.sized_by_data = set[
-            Name
-        ]()  # values of which a replay does not know the size
+        # Values whose size depends on the data, so that a replay does not know it.
+        self.sized_by_data = set[Name]()
 
     def __deepcopy__(self, memo: object) -> "Names":
-        return self  # a copy of a model computes what the model does
+        return self  # shared: a copy of a model computes what the model does
 
     def call(self, *key: Hashable) -> int:
         """Return the number of a call, a new number for a new call."""
@@ -133,9 +130,8 @@ class Naming(TorchFunctionMode):
         self.met = met
         self._state = state
         self._before: Counter[Hashable] = Counter()
-        self._transformed: dict[
-            int, tuple[Tensor, Tag]
-        ] = {}  # within torch.func, by their memory
+        # Tensors within transforms of torch.func with their tags, by their memory.
+        self._transformed: dict[int, tuple[Tensor, Tag]] = {}
 
     def __torch_function__(
         self,
@@ -144,8 +140,10 @@ class Naming(TorchFunctionMode):
         args: Any = (),
         kwargs: Any = None,
     ) -> Any:
-        # Inside of this method torch calls functions without it: they are not followed
-        # again.
+        """Name a call of a torch function by what it reads, and perform it.
+
+        Functions that torch calls within this method do not come here again.
+        """
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if name == "__get__":  # of a property, which has the name
@@ -207,8 +205,9 @@ class Naming(TorchFunctionMode):
         """
 
         def apart(tensor: Tensor) -> Tensor:
+            """Return a new object for an input that is returned, any other tensor as it is."""
             is_input = any(tensor is other for other in inputs)
-            # What is unusual has no other looks.
+            # Nested and sparse tensors have no aliases.
             if not is_input or self.name_of(tensor)[0] == number or unusual(tensor):
                 return tensor
             # Not a view, which gives dimensions of size 1 other strides: kernels go by
@@ -293,9 +292,8 @@ class Naming(TorchFunctionMode):
         """
         inner = innermost(tensor)
         inner._probe_tag = tag  # type: ignore[attr-defined]
-        if (
-            inner is not tensor
-        ):  # the transform may hand out another look at this memory
+        # A transform of torch.func may hand out another object for this memory.
+        if inner is not tensor:
             self._transformed[_memory_of(inner)] = inner, tag
 
     def _known_tag(self, tensor: Tensor) -> Tag:
@@ -335,12 +333,14 @@ def watched(call: TorchCall) -> tuple[Any, list[int]]:
 
 
 def _content(tensor: Tensor) -> int | Tensor:
+    """Return what changes when a tensor is written into: torch's count of writes, or a copy."""
     inner = innermost(tensor)
     # Under torch.inference_mode no writes are counted.
     return inner.clone() if inner.is_inference() else inner._version
 
 
 def _holds(tensor: Tensor, content: int | Tensor) -> bool:
+    """Return whether a tensor was not written into since `_content` returned this content."""
     inner = innermost(tensor)
     return (
         identical(inner, content)
@@ -371,6 +371,7 @@ def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
 
 
 def _memory_of(tensor: Tensor) -> int:
+    """Return a number that tensors have in common if and only if they share memory."""
     return int(values_in(tensor).untyped_storage()._cdata)
 
 

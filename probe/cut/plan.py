@@ -136,6 +136,7 @@ def _plan(feature: Feature, barred: Collection[Name] = ()) -> CutPlan | str:
 
 
 def _keeps(plan: CutPlan | str, names: set[Name]) -> bool:
+    """Return whether there is a plan, and it keeps any of the named values."""
     return isinstance(plan, CutPlan) and not names.isdisjoint(plan.kept)
 
 
@@ -152,7 +153,7 @@ def _mixed_rows(trace: Trace, names: set[Name]) -> set[Name]:
     mixed = set(names)
     for name in names.intersection(*batches):
         to_rows = trace.shapes[name].to_rows
-        # An error: its size depends on the data.
+        # A value whose size depends on the data cannot be compared, and counts as mixed.
         with suppress(RuntimeError):
             rows, few, last = (to_rows(batch[name]) for batch in batches)
             if close(rows[: len(few)], few) and close(rows, last.flip(0)):
@@ -209,6 +210,7 @@ def _composed(feature: Feature) -> Pass | None:
 
 
 def _visits(run: Pass) -> list[tuple[str, tuple[Name, ...]]]:
+    """Return the modules that ran in a pass, in order, each with the values that it returned."""
     return [(visit.module, visit.names) for visit in run.visits]
 
 
@@ -270,7 +272,7 @@ def _costs(
     than its base: of values of equal size the last is kept, but keeping a view saves no
     work.
     """
-    # A view has no memory of its own: to keep it is to keep what it looks at.
+    # A view has no memory of its own: it is stored as the values that it looks at.
     views = set[Name]().union(*(step.views for step in trained_pass.steps.values()))
     barred = {*barred, *trace.names.sized_by_data}
     return {

@@ -250,9 +250,8 @@ class Trace:
         sample = first(self.sample, self.examples)
         try:
             return positions_read(modules.copied(self.model), sample, self.call)
-        except (
-            Exception
-        ):  # the user's code, or torch: without gradients nothing is known
+        # The user's code, or torch: without gradients nothing is known.
+        except Exception:
             return {}
 
     @cached_property
@@ -326,8 +325,8 @@ def trace(
         }
         batches = first(sample, examples), first(sample, _SMALL)
         if any(module._non_persistent_buffers_set for module in copy.modules()):
-            # The first pass may make buffers for the inputs' size: as it is once it has
-            # run.
+            # The first pass may make buffers for the inputs' size: followed are only
+            # later ones.
             with torch.no_grad(), global_stream(stream(0, "check")):
                 call(copy, mapped(batches[1], torch.clone))
         large, small = (follow(copy, names, state, batch, call) for batch in batches)
@@ -398,7 +397,7 @@ def follow(
 
 
 class _Done(Exception):
-    """The end of a pass in which all wanted values have been computed."""
+    """Raised to end a pass in which all wanted values have been computed."""
 
 
 @torch.no_grad()
@@ -448,7 +447,7 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
 def collect_along(
     trace: Trace, links: Sequence[nn.Module], ends: Collection[int], x: Value
 ) -> dict[int, Tensor]:
-    """Run the links of a chain; `collect` computes the same, in four times the time.
+    """Compute values of a chain by running its links, in a quarter of the time of `collect`.
 
     Args:
         trace: The traced model, which is the chain.
@@ -497,7 +496,11 @@ def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
 
 
 class _DynamicShapes(TorchDispatchMode):
-    """A watch for operators whose output size depends on the values of their inputs."""
+    """A watch for operators whose output size depends on the values of their inputs.
+
+    Attributes:
+        met: Whether there was one, such as `nonzero` or indexing by a mask.
+    """
 
     met = False
 
@@ -537,14 +540,14 @@ class _Tracing(Naming):
             self.names.sized_by_data.add(name)
 
     def perform(self, call: TorchCall) -> Any:
+        """Run a call and record it as a step; note values whose size depends on the data."""
         self._check_parameters(call)
         # A call draws at random if torch's generators are not where they were.
         before = global_states()
         work = self._counter.get_total_flops()
         shapes = _DynamicShapes()  # type: ignore[no-untyped-call]
         with ExitStack() as watches:
-            # The counter does not know what torch.func and flex_attention call in
-            # between.
+            # Torch's counter fails at the operators of torch.func and flex_attention.
             if not isinstance(call.function, HigherOrderOperator):
                 watches.enter_context(self._counting)
                 watches.enter_context(shapes)
@@ -610,7 +613,11 @@ class _Tracing(Naming):
         self._running.append(name)
 
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
-        """Record that a module has returned: its tensors, their shapes and the work so far."""
+        """Record the visit of a module that has returned its output.
+
+        Noted are the names and shapes of the output's tensors, those among them that
+        belong to packed sequences, and the work until now.
+        """
         with torch._C.DisableTorchFunction():  # these questions are not the model's
             names = tuple(map(self.name_of, tensors_of(output)))
             shapes = tuple(map(TensorFacts.of, tensors_of(output)))
@@ -645,7 +652,7 @@ def _leaves(values: list[Any], inputs: list[Tensor]) -> tuple[Leaf, ...]:
     return tuple(leaves)
 
 
-# The size of what these give, and of what is written in place, is that of their first
-# input.
+# The results of these functions have the size of their first input, as has a value that
+# is written in place.
 _SIZED_AS_FIRST = {"index_add", "index_copy", "index_put", "scatter"}
 _SIZED_AS_FIRST |= {"scatter_add", "scatter_reduce"}

@@ -112,7 +112,8 @@ class Layout:
         """
         value = value.float()
         if self.projected:
-            # Each number, signed at random, goes to one sum; zeros fill the last group.
+            # In a random order and with random signs, every group of `projected` numbers
+            # is added to the row; zeros fill the last group.
             order, signs = (part.to(value.device) for part in self._projection)
             mixed = value.flatten(1)[:, order] * signs
             mixed = F.pad(mixed, (0, -len(order) % self.projected))
@@ -212,4 +213,5 @@ def layout_of(
 
 
 def _by(sizes: tuple[int, ...]) -> str:
+    """Return sizes as text, such as `14 x 14`."""
     return " x ".join(map(str, sizes))

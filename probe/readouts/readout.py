@@ -19,7 +19,7 @@ from probe.extensions import ReadoutEntry, mark, marked_in, marks_of, readout
 from probe.immutable import immutable
 from probe.metrics.murata import RETRAIN
 from probe.readouts.linear import fit_linear
-from probe.readouts.pooling import WIDE, Pooling
+from probe.readouts.pooling import WIDE, Pool, Pooling
 from probe.readouts.standardization import standardization
 from probe.seeding import every_global_stream, permutation, stream
 from probe.stored_names import ReadoutName
@@ -91,7 +91,7 @@ class Linear:
     """
 
     C: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
-    pool: Literal["bins", "mean", "projection"] = "bins"
+    pool: Pool = "bins"
     width: Annotated[int, Strict(), Field(ge=1, le=100_000)] = WIDE
     channels: Literal["first", "last"] | None = None
     per_class: Annotated[int, Strict(), Field(ge=1, lt=1_000_000)] | None = None

@@ -131,7 +131,8 @@ _AT_ONCE = 1024
 
 
 def _blocks(bins: NDArray[np.intp]) -> list[tuple[int, int]]:
-    """Return the (first, last + 1) of blocks of features that together have few bins."""
+    """Divide the features into blocks (first, last + 1) of about 512 bins together."""
+    # The block of each feature, by the number of bins before it.
     group = (np.cumsum(bins) - bins) // _WIDTH
     starts = np.flatnonzero(np.diff(group, prepend=-1)).tolist()
     return list(zip(starts, [*starts[1:], len(bins)], strict=True))
@@ -181,7 +182,7 @@ def _with_each(
     codes: Codes,
     features: Sequence[int] | Codes,
 ) -> Floats:
-    """Return SU of one variable, (N,), with some of the features."""
+    """Return SU of one variable x (N,) with each of some features of the codes (N, D)."""
     H = []
     for feature in features:
         table = _joint_counts(x, codes[:, feature])
@@ -207,8 +208,9 @@ def _joint_counts(
 
 
 def _entropy(counts: NDArray[np.intp]) -> float:
-    # Sorted: other names for the bins give the same bits, as FCBF needs to see what is
-    # equal.
+    """Return the entropy in bits of the examples' distribution over cells, from their counts."""
+    # Sorted, so that features that differ only in the numbering of their bins have
+    # exactly the same entropy: FCBF compares for equality.
     occupied = counts[counts > 0]
     p = np.sort(occupied) / counts.sum()
     bits = p * np.log2(p)

@@ -174,7 +174,11 @@ class Chain:
             link = windows(layer, x, self._places)
         elif isinstance(layer, nn.ReLU | nn.Tanh):
             link = elementwise(layer, x)
-        elif isinstance(layer, nn.Flatten) and _keeps_examples(layer):
+        elif (
+            isinstance(layer, nn.Flatten)
+            and layer.start_dim == 1
+            and layer.end_dim == -1
+        ):
             link = flatten(x)
         return link or by_autograd(layer, self._places)
 
@@ -224,11 +228,8 @@ def _layers(model: nn.Module) -> list[nn.Module]:
     return [module for _, module in modules if type(module) is not nn.Sequential]
 
 
-def _keeps_examples(layer: nn.Flatten) -> bool:
-    return layer.start_dim == 1 and layer.end_dim == -1
-
-
 def _is_trained(layer: nn.Module) -> bool:
+    """Return whether any parameter of a layer or model requires a gradient."""
     return any(p.requires_grad for p in layer.parameters())
 
 

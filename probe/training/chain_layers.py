@@ -84,17 +84,14 @@ class Side(NamedTuple):
         live: The slice of the live taps, which make up a window.
         image: The slice of the image in the smallest padded image that no window leaves.
         padded: The side of this padded image.
+        taps: The number of live taps.
     """
 
     outputs: int
     live: slice
     image: slice
     padded: int
-
-    @property
-    def taps(self) -> int:
-        """The number of live taps."""
-        return int(self.live.stop - self.live.start)
+    taps: int
 
 
 def side(pixels: int, taps: int, stride: int, padding: int) -> Side:
@@ -107,7 +104,7 @@ def side(pixels: int, taps: int, stride: int, padding: int) -> Side:
         padding: The zeros before and after the image.
 
     >>> [*side(2, 3, 2, 1)]
-    [1, slice(1, 3, None), slice(0, 2, None), 2]
+    [1, slice(1, 3, None), slice(0, 2, None), 2, 2]
     """
     outputs = (pixels + 2 * padding - taps) // stride + 1
     live = []
@@ -118,7 +115,14 @@ def side(pixels: int, taps: int, stride: int, padding: int) -> Side:
     first, end = (live[0], live[-1] + 1) if live else (0, 0)
     before = padding - first
     padded = max(before + pixels, stride * (outputs - 1) + end - first)
-    return Side(outputs, slice(first, end), slice(before, before + pixels), padded)
+    image = slice(before, before + pixels)
+    return Side(
+        outputs=outputs,
+        live=slice(first, end),
+        image=image,
+        padded=padded,
+        taps=end - first,
+    )
 
 
 def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
@@ -138,9 +142,15 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
     """
     if x.ndim != 4 or isinstance(module.padding, str) or not _is_plain(module):
         return None
-    sides = map(side, x.shape[2:], module.kernel_size, module.stride, module.padding)
-    height, width = sides
-    live = _live_taps(module.weight.detach(), height, width)
+    height, width = map(
+        side,
+        x.shape[2:],
+        module.kernel_size,
+        module.stride,
+        module.padding,
+    )
+    live_taps = slice(None), height.live, width.live
+    live = module.weight.detach().permute(0, 2, 3, 1)[live_taps]  # (O, taps, taps, C)
     shape = len(x), height.outputs, width.outputs, len(live)  # of y, channels last
     if not 0 < math.prod(shape[:3]) * live[0].numel() <= _MOST:
         return None
@@ -151,7 +161,7 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
     places = dict(gradients)
     dweight = gradients.get(module.weight)
     if dweight is not None:
-        dlive = _live_taps(dweight, height, width)
+        dlive = dweight.permute(0, 2, 3, 1)[live_taps]
         dkernel = dlive.contiguous()
         places[matrix] = dkernel.view_as(matrix)
     product = dense(drows, matrix, module.bias, places)
@@ -170,11 +180,6 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
         return cutting.backward(x, drows, True) if wanted else dy
 
     return Link(forward, backward, len(rows) * (module.weight.numel() - live.numel()))
-
-
-def _live_taps(weight: Tensor, height: Side, width: Side) -> Tensor:
-    """Return the live taps (O, taps, taps, C) of weights (O, C, H, W), a view."""
-    return weight.permute(0, 2, 3, 1)[:, height.live, width.live]
 
 
 def _is_plain(module: nn.Conv2d) -> bool:

@@ -121,12 +121,13 @@ class OpsMeter:
         # Counting slows a step down: each size is counted once.
         if size in self._ops_of_size:
             yield
+            self.total += self._ops_of_size[size]
         else:
-            counter, counting = ops_counter(_FORMULAS)
-            with counting:
+            before = self.total
+            with self.once():
                 yield
-            self._ops_of_size[size] = counter.get_total_flops() // 2 + skipped()
-        self.total += self._ops_of_size[size]
+            self.total += skipped()
+            self._ops_of_size[size] = self.total - before
         self.steps += 1
 
     @contextmanager
@@ -149,9 +150,8 @@ def _convolution_backward(*inputs: Any, out_shape: object) -> int:
     gradients, which are one grouped convolution, would be counted once for each example
     too often.
     """
-    grad_output, x, weight, *_, transposed, _, _, output_mask = (
-        inputs  # tensors as their shapes
-    )
+    # Tensors come as their shapes.
+    grad_output, x, weight, *_, transposed, _, _, output_mask = inputs
     forward = int(conv_flop_count(list(x), list(weight), list(grad_output), transposed))
     return forward * sum(map(bool, output_mask[:2]))
 

@@ -97,6 +97,7 @@ class EarlyStopping:
             setattr(self._objective, name, value)
 
     def _mean_loss(self, model: nn.Module) -> float:
+        """Return the mean of the objective's loss over the held-out examples, in eval mode."""
         total = 0.0
         with mode(model, training=False):
             for indices in self._held_out.split(_BATCH):

@@ -76,7 +76,8 @@ def initialize(
         # What no rule writes to is found by the NaN that is left in it.
         for parameter in fresh.values():
             parameter.fill_(torch.nan)
-        _fill_modules(model, rule, generator, kept)
+        for module in model.modules():
+            _fill(module, rule, generator, kept)
         # A rule writes a module as a whole, or its children too; what is kept gets its
         # value back.
         for tensor, value in kept_values:
@@ -87,22 +88,6 @@ def initialize(
     unwritten = [name for name, parameter in fresh.items() if parameter.isnan().any()]
     if unwritten:
         raise no_rule_for(unwritten)
-
-
-def _fill_modules(
-    model: nn.Module,
-    rule: Rule,
-    generator: torch.Generator,
-    kept: Collection[int],
-) -> None:
-    """Draw fresh values for each module by the rule, unless all that it holds itself is kept.
-
-    kept: the ids of the parameters and buffers that keep their values.
-    """
-    for module in model.modules():
-        tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
-        if not all(id(tensor) in kept for tensor in tensors):
-            _fill(module, rule, generator)
 
 
 def without_rule(model: nn.Module, rule: Rule) -> list[str]:
@@ -253,8 +238,20 @@ def _by_murata(module: nn.Module, rule: Rule) -> bool:
     )
 
 
-def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
-    """Draw fresh values for one module by the rule; without a method of its own it is unchanged."""
+def _fill(
+    module: nn.Module,
+    rule: Rule,
+    generator: torch.Generator,
+    kept: Collection[int],
+) -> None:
+    """Draw fresh values for one module by the rule, or by its own method that resets it.
+
+    Nothing happens if it has no such method, or if all parameters and buffers that it
+    holds itself, not through other modules, are kept. kept: their ids.
+    """
+    tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+    if all(id(tensor) in kept for tensor in tensors):
+        return
     if _by_murata(module, rule):
         weight = module.get_parameter("weight")
         # He et al. 2015: variance 2 over the inputs of a unit; weight: (out, in, ...).

@@ -41,13 +41,9 @@ class History:
     accuracies: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        finite = all(
-            type(x) is float and math.isfinite(x) for x in self.losses + self.accuracies
-        )
-        right = (
-            finite
-            and 0 <= min(self.losses + self.accuracies) <= max(self.accuracies) <= 1
-        )
+        numbers = self.losses + self.accuracies
+        finite = all(type(x) is float and math.isfinite(x) for x in numbers)
+        right = finite and 0 <= min(numbers) <= max(self.accuracies) <= 1
         if not right or len(self.losses) != len(self.accuracies) + 1:
             raise ValueError(f"no training gives {self}")
 
@@ -68,7 +64,7 @@ class History:
         It is False for a single epoch that leaves something to learn, which cannot show
         convergence, and for a training without effect.
         """
-        # What rises by ten times as much diverges.
+        # A loss that rises by ten times as much diverges.
         level = -10 * _FALL < self.fall < _FALL or self.losses[-1] < _LOW
         learned = self.rise < _RISE or self.accuracies[-1] >= _HIGH
         return level and learned and not never_left(self.losses)
@@ -119,8 +115,8 @@ class HistoryRecorder(Objective):
 def _change(values: Sequence[float]) -> float:
     """Return the change per epoch at the end, NaN for a single epoch.
 
-    It compares means over a fifth of the epochs, as dropout makes single epochs
-    fluctuate by more.
+    It compares the mean of the last fifth of the epochs with that of the fifth before, as
+    dropout makes single epochs fluctuate by more.
 
     >>> _change([2.0, 1.0, 0.75]), _change([5, 5, 5, 5, 5, 5, 3.0, 1.0, 2.0, 0.0])
     (-0.25, -0.5)

@@ -58,7 +58,12 @@ class Objective:
         """
         return x, y
 
-    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    def loss(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+    ) -> Tensor:
         """Return the loss of `model` on a batch.
 
         With `by_scores` the scores may have no graph to the parameters; the gradients
@@ -76,7 +81,12 @@ class Objective:
         self.saw(scores.detach(), y)
         return functional.cross_entropy(scores, y)
 
-    def validation_loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    def validation_loss(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+    ) -> Tensor:
         """Return the loss on held-out examples, for early stopping.
 
         Args:

@@ -49,22 +49,15 @@ def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
     # Copies: the function may write into its input.
     x = mapped(few, torch.clone)
     other = mapped(channels_last(few), torch.clone)
-    if all(
-        a.stride() == b.stride()
-        for a, b in zip(tensors(x), tensors(other), strict=True)
-    ):
+    strides = [tensor.stride() for tensor in tensors(x)]
+    if strides == [tensor.stride() for tensor in tensors(other)]:
         return False
     try:
         a = function(x)
         b = function(other)
         # Logits of classes that do not compete are -inf.
         largest = float(a[a.isfinite()].abs().max())
-        return torch.allclose(
-            a,
-            b,
-            rtol=1e-3,
-            atol=1e-3 * largest,
-        )
+        return torch.allclose(a, b, rtol=1e-3, atol=1e-3 * largest)
     except Exception:
         # What goes wrong here goes wrong again, and is reported, where it counts.
         return False

@@ -41,9 +41,8 @@ def updates(
     rates = (rate_at(recipe, step, steps) for step in range(steps))
     kinds = {(p.device, p.dtype) for p in trained}
     plain = len(kinds) == 1 and not any(kind.is_complex for _, kind in kinds)
-    step_at = (_adam if plain and recipe.optimizer in _KERNELS else _from_torch)(
-        trained, recipe
-    )
+    make_step = _adam if plain and recipe.optimizer in _KERNELS else _from_torch
+    step_at = make_step(trained, recipe)
 
     def step() -> None:
         if recipe.clip_norm is not None:
@@ -56,14 +55,12 @@ def updates(
 
 def _from_torch(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:
     """Return a function that takes a step at a given rate with an optimizer of torch."""
-    extra: dict[str, Any] = (
-        {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
-    )
+    extra: dict[str, Any] = {}
+    if recipe.optimizer == "sgd":
+        extra["momentum"] = recipe.momentum
+    # Fused kernels only take real numbers.
     if recipe.optimizer != "nadam" and any(p.is_complex() for p in trained):
-        extra |= {
-            "fused": False,
-            "foreach": True,
-        }  # fused kernels only take real numbers
+        extra |= {"fused": False, "foreach": True}
     optimizer = _OPTIMIZERS[recipe.optimizer](
         trained,
         lr=recipe.learning_rate,
@@ -80,21 +77,20 @@ def _from_torch(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], 
 
 
 def _adam(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:
-    """Return such a function for Adam or AdamW that calls torch's kernel directly.
+    """Return a function that takes a step of Adam or AdamW at a given rate, by torch's kernel.
 
     All parameters must have one type and device. `torch.optim` takes twice as long if
     there are few parameters, and imports the compiler.
     """
     states: dict[Tensor, tuple[Tensor, Tensor, Tensor]] = {}
-    settings = {
-        "beta1": 0.9,
-        "beta2": 0.999,
-        "eps": 1e-8,
-        "amsgrad": False,
-        "maximize": False,
-    }
     kernel = partial(
-        _KERNELS[recipe.optimizer], weight_decay=recipe.weight_decay, **settings
+        _KERNELS[recipe.optimizer],
+        weight_decay=recipe.weight_decay,
+        beta1=0.9,
+        beta2=0.999,
+        eps=1e-8,
+        amsgrad=False,
+        maximize=False,
     )
 
     @torch.no_grad()

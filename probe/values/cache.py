@@ -95,7 +95,8 @@ def store_values(
     locations = {allocation.feature: allocation.location for allocation in plan}
     rows: dict[str, Rows] = {}
     to_fill: dict[str, CachedRows] = {}
-    for cut, layout in _layouts(cuts, inputs, settings.storage):
+    numbers = torch.arange(len(inputs), device=inputs.device)
+    for cut, layout in _layouts(cuts, inputs, numbers[:_FEW], settings.storage):
         name = cut.facts.name
         if locations[name] == "recomputed":
             rows[name] = RecomputedRows(layout, partial(_value_of, cut), inputs, size)
@@ -106,7 +107,6 @@ def store_values(
         if layout.size:
             to_fill[name] = cached
     if to_fill:
-        numbers = torch.arange(len(inputs), device=inputs.device)
         batches = (batch for _, _, batch in inputs.batches(numbers, size))
         stored_cuts = Cuts(tuple(cut for cut in cuts if cut.facts.name in to_fill))
         for number, name, value in stored_cuts.values(batches):
@@ -117,10 +117,10 @@ def store_values(
 def _layouts(
     cuts: Sequence[Cut],
     inputs: Inputs,
+    few: Tensor,
     storage: Storage,
 ) -> Iterator[tuple[Cut, ValueLayout]]:
-    """Yield each cut with the layout of its values, seen on a few examples."""
-    few = torch.arange(min(_FEW, len(inputs)), device=inputs.device)
+    """Yield each cut with the layout of its values, seen on a few examples (n,)."""
     batches = (batch for _, _, batch in inputs.batches(few, _FEW))
     values = Cuts(tuple(cuts)).values(batches)
     for cut, (_, _, value) in zip(cuts, values, strict=True):

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from functools import cache
+from itertools import product
 
 import pytest
 
@@ -53,7 +54,7 @@ SHAPES = {
     "60 tasks": (["finetune", "er"], CNN3, 60, 2, "single"),
     "one of their own": (["finetune", "cumulative", "geppnet"], CNN3, 2, 1, ""),
 }
-QUICK, LEARNERS, MANY, _, LONGEST, *_ = SHAPES
+QUICK, LEARNERS, MANY, NETWORKS, LONGEST, *_ = SHAPES
 MARKS = dict.fromkeys(SHAPES, pytest.mark.slow) | {
     QUICK: (),
     **dict.fromkeys((LEARNERS, MANY, LONGEST), pytest.mark.soak),
@@ -62,6 +63,12 @@ NEEDS = {name: figure_of(name).NEEDS for name in KINDS}
 # These need sweeps: their own tests draw them in several shapes.
 EXEMPLARS = {name for name in KINDS if NEEDS[name].startswith("a kind of learner")}
 COMPARING = {name for name in KINDS if NEEDS[name].startswith("two learners")}
+PAIRS = []
+for shape, name in product(SHAPES, sorted(set(KINDS) - EXEMPLARS)):
+    # A panel for each layer of every network: a quarter of a minute.
+    is_large = name == "bias" and shape == NETWORKS
+    marks = pytest.mark.soak if is_large else MARKS[shape]
+    PAIRS.append(pytest.param(shape, name, marks=marks))
 
 
 @cache
@@ -92,8 +99,7 @@ def fits(figure):
     return seen.text_faults(figure) == [] and seen.hidden_data(figure) == []
 
 
-@pytest.mark.parametrize("shape", [pytest.param(s, marks=MARKS[s]) for s in SHAPES])
-@pytest.mark.parametrize("name", sorted(set(KINDS) - EXEMPLARS))
+@pytest.mark.parametrize(("shape", "name"), PAIRS)
 def test_no_text_is_lost_and_no_data_are_cut_off(shape, name):
     figure = drawn(shape, name)
     assert (figure is None) == (len(SHAPES[shape][0]) == 1 and name in COMPARING)

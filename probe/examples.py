@@ -246,10 +246,8 @@ def _concatenated(parts: Sequence[Tensor]) -> Tensor:
 
 def _are_large(parts: Sequence[Tensor]) -> bool:
     """Return whether tensors on the CPU are too large to be copied."""
-    return (
-        all(x.device.type == "cpu" for x in parts)
-        and sum(x.nbytes for x in parts) >= _LARGE
-    )
+    is_on_cpu = all(x.device.type == "cpu" for x in parts)
+    return is_on_cpu and sum(x.nbytes for x in parts) >= _LARGE
 
 
 def check_examples(examples: AnyExamples, classes: Iterable[int], name: str) -> None:

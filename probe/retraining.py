@@ -1,8 +1,7 @@
 """The settings of partial retraining, and its result."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -218,31 +217,32 @@ def _rows(
     measured: the predictions of each feature, by depth, tasks in executed order;
     outputs: the features that are the network's output, whose accuracies are R.
     """
-    tasks = next(iter(measured.values())).tasks
-    row = partial[dict[str, Any]](
-        dict,
-        scenario="own data",
-        network="own network",
-        learner="model",
-        order="0",
-        seed=seed,
-        tasks_seen=len(tasks),
-    )
+    names = task_names(next(iter(measured.values())).tasks)
+    run: dict[str, Any] = {
+        "scenario": "own data",
+        "network": "own network",
+        "learner": "model",
+        "order": "0",
+        "seed": seed,
+        "tasks_seen": len(names),
+    }
 
-    def by_task(cell: Callable[..., Row], metric: str, values: Floats) -> Iterator[Row]:
-        cells = zip(task_names(tasks), values.tolist(), strict=True)
+    def by_task(cell: Row, metric: str, values: Floats) -> Iterator[Row]:
+        """Yield a cell with the value (T,) of a metric on each task."""
+        cells = zip(names, values.tolist(), strict=True)
         for position, (task, value) in enumerate(cells, 1):
-            yield cell(metric=metric, task_position=position, task=task, value=value)
+            yield dict(
+                cell, metric=metric, task_position=position, task=task, value=value
+            )
 
     for name in outputs[:1]:
         yield from by_task(
-            partial(row, head=head), "accuracy", measured[name].accuracies()
+            dict(run, head=head), "accuracy", measured[name].accuracies()
         )
     for depth, (name, predictions) in enumerate(measured.items(), 1):
-        of = partial(
-            row, feature=name, depth=depth, readout="" if name in outputs else RETRAIN
-        )
-        yield of(metric="pra", value=pra(predictions.counts))
+        readout = "" if name in outputs else RETRAIN
+        cell = dict(run, feature=name, depth=depth, readout=readout)
+        yield dict(cell, metric="pra", value=pra(predictions.counts))
         if name not in outputs:
-            yield from by_task(of, "accuracy", predictions.accuracies())
-        yield from by_task(of, "f1", predictions.f1())
+            yield from by_task(cell, "accuracy", predictions.accuracies())
+        yield from by_task(cell, "f1", predictions.f1())

@@ -73,7 +73,10 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
         elif function in _KEEPING:
             waiting += step.parents
             pooled |= function in _POOLS
-    return axes.pop() if len(axes) == 1 else "first" if pooled and not axes else None
+    if len(axes) == 1:
+        return axes.pop()
+    # Of poolings alone: their functions take channels first.
+    return "first" if pooled and not axes else None
 
 
 def _axis_after(trace: Trace, step: Step, function: str) -> Axis | None:

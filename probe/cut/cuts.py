@@ -181,8 +181,7 @@ class Cuts:
                         "batches: read out another feature, or only retrain"
                     )
                 shapes = feature.trace.shapes
-                names_of_feature = feature.readable
-                rows = (shapes[n].to_rows(tensor_of_name[n]) for n in names_of_feature)
+                rows = (shapes[n].to_rows(tensor_of_name[n]) for n in feature.readable)
                 yield number, feature.name, tuple(rows)
 
     def named_values(self, x: Value) -> Iterator[tuple[str, Tensor]]:

@@ -64,11 +64,15 @@ class Feature:
         """
         trace = self.trace
         visit = self.visit
-        shapes = {n: trace.shapes[n] for n in visit.names if n in trace.shapes}
-        real = {n: x for n, x in shapes.items() if x.dtype.is_floating_point}
-        entries = {n: x.shape[x.dim] for n, x in real.items() if x.dim is not None}
-        rows = {name for name, count in entries.items() if count % trace.examples == 0}
-        return tuple(name for name in visit.names if name in rows - visit.packed)
+        readable = []
+        for name in visit.names:
+            facts = trace.shapes.get(name)
+            if facts is None or name in visit.packed or facts.dim is None:
+                continue
+            entries = facts.shape[facts.dim]
+            if facts.dtype.is_floating_point and entries % trace.examples == 0:
+                readable.append(name)
+        return tuple(readable)
 
     @cached_property
     def eval_calls(self) -> Mapping[str, Sequence[bool]]:

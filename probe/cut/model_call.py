@@ -144,15 +144,14 @@ def logits_of(output: object, where: Output) -> Tensor:
     choices = ", ".join(
         repr(key) for key, part in parts.items() if isinstance(part, Tensor)
     )
-    remedy = (
-        f"name the logits with output= one of {choices}"
-        if choices
-        else "return a tensor"
-    )
-    remedy = "leave output= out" if isinstance(output, Tensor) else remedy
-    got = type(output).__name__ + (
-        "" if where is None else f" and {where!r} in it is no tensor"
-    )
+    remedy = "return a tensor"
+    if isinstance(output, Tensor):
+        remedy = "leave output= out"
+    elif choices:
+        remedy = f"name the logits with output= one of {choices}"
+    got = type(output).__name__
+    if where is not None:
+        got += f" and {where!r} in it is no tensor"
     raise InputError(
         f"the model returns {got}, expected one tensor of logits: {remedy}"
     )

@@ -99,7 +99,7 @@ class PlannedCut:
         Unless the cut is slow, the copy takes kept values in place of inputs.
         """
         feature = self.feature
-        model = copied(self.feature.trace.model)
+        model = copied(feature.trace.model)
         if self.plan:
             module: PartlyEval = Replay(model, feature, self.plan)
         else:
@@ -126,9 +126,12 @@ class PlannedCut:
         state_of_tail = reversed(named_state(tail).items())
         in_tail = {id(tensor): name for name, tensor in state_of_tail}
         held = self.held
-        movable = {n: t for n, t in in_model.items() if n not in held}
-        fresh = {n: t for n, t in movable.items() if id(t) in in_tail}
-        # What nothing reads needs no rule.
+        fresh = {
+            name: tensor
+            for name, tensor in in_model.items()
+            if name not in held and id(tensor) in in_tail
+        }
+        # Values that nothing reads need no rule for fresh ones.
         unread = fresh.keys() - self.feature.trace.behind_logits
         # A chain's tail holds nothing of what is frozen.
         held_tensors = {id(in_model[name]) for name in held & in_model.keys()}
@@ -290,8 +293,7 @@ def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
         reference = ReferenceValues(trace, plans)
         checked = []
         for cut, (feature, plan) in zip(cuts, plans, strict=True):
-            found = replace(cut, feature=feature)
-            checked.append(found.checked(plan, reference))
+            checked.append(replace(cut, feature=feature).checked(plan, reference))
         return tuple(checked)
 
 
@@ -322,8 +324,7 @@ def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
     links = links_of(feature.trace.model)
     # A module that is two links is visited under the first of its names.
     names = {module: name for name, module in feature.trace.model.named_modules()}
-    # The first of them: a link may hand on the very value that it is given, and
-    # remember it.
+    # The first link that gives the kept value: a later one may return its input as it is.
     linked = enumerate(links, 1)
     ends = (end for end, link in linked if visits.get(names[link]) == plan.kept)
     end = next(ends, None)

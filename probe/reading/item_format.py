@@ -50,10 +50,12 @@ def as_batch(
     Raises:
         InputError: The item is neither an example nor a batch.
     """
-    parts = _named_parts(item, names) if names is not None else {}
-    inputs, labels = (
-        (parts["x"], parts["y"]) if parts else _pair(item, label, has_tasks)
-    )
+    parts = {}
+    if names is None:
+        inputs, labels = _pair(item, label, has_tasks)
+    else:
+        parts = _named_parts(item, names)
+        inputs, labels = parts["x"], parts["y"]
     if columns is not None:
         if not isinstance(inputs, Mapping):
             raise InputError(

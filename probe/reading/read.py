@@ -169,10 +169,8 @@ def _check_draws(
         )
     if not other:
         warnings.warn(
-            (
-                "the data are augmented or sampled at random: they are read as a "
-                "fixed seed draws them"
-            ),
+            "the data are augmented or sampled at random: they are read as a fixed "
+            "seed draws them",
             stacklevel=2,
         )
 
@@ -185,10 +183,8 @@ def _warn_of_sampling(loader: DataLoader[Any], n: int) -> None:
     if n != total or repeated:
         drawn = ", drawn with replacement" if repeated else ""
         warnings.warn(
-            (
-                f"the loader gives {n:,} examples of a dataset of {total:,}{drawn}: "
-                "these are read"
-            ),
+            f"the loader gives {n:,} examples of a dataset of {total:,}{drawn}: these "
+            "are read",
             stacklevel=2,
         )
 

@@ -138,8 +138,9 @@ def printable(text: str, allowed: str = "") -> str:
 
 def lacks_memory(error: BaseException) -> bool:
     """Return whether Python or torch raised an error for lack of memory."""
-    texts = "MemoryError|out of memory|allocate memory"
-    return bool(re.search(texts, described(error)))
+    return bool(
+        re.search("MemoryError|out of memory|allocate memory", described(error))
+    )
 
 
 @contextmanager

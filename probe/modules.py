@@ -113,7 +113,8 @@ def unwrapped(model: nn.Module) -> nn.Module:
 def named_state(model: nn.Module) -> dict[str, Tensor]:
     """Return every parameter and buffer, of any shape, by each of its names."""
     parameters = model.named_parameters(remove_duplicate=False)
-    return {**dict(parameters), **dict(model.named_buffers(remove_duplicate=False))}
+    buffers = model.named_buffers(remove_duplicate=False)
+    return dict(parameters) | dict(buffers)
 
 
 @torch.no_grad()

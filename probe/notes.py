@@ -178,8 +178,6 @@ def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str
 
 def _have(classes: Sequence[int]) -> str:
     """Return the beginning of a sentence on classes, such as `class 3 has`."""
-    return (
-        f"class {classes[0]} has"
-        if len(classes) == 1
-        else f"classes {listed(classes)} have"
-    )
+    if len(classes) == 1:
+        return f"class {classes[0]} has"
+    return f"classes {listed(classes)} have"

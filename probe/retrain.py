@@ -12,7 +12,7 @@ import probe.notes as notes
 from probe.batch import Rows, Value, arranged, first, mapped, tensors, varied
 from probe.cut.cuts import Cuts, cut_each, cut_found, find_each
 from probe.cut.interface import Cut, CutFacts
-from probe.cut.model_call import Call, Output, explained
+from probe.cut.model_call import Call, ModelCall, Output, explained
 from probe.errors import InputError, NotKept, described, located
 from probe.examples import AnyExamples, Labeled, match_inputs
 from probe.immutable import immutable
@@ -488,11 +488,7 @@ def _arranged(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:
 
     Cuts identify values by the positions of the inputs that they are computed from.
     """
-    if (
-        called.output is not None
-        or called.call is not None
-        or called.trainable != "tail"
-    ):
+    if called.model_call != ModelCall() or called.trainable != "tail":
         raise InputError(
             "cuts fix the model's call: give output, call and trainable to cut_each"
         )

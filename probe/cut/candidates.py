@@ -145,11 +145,7 @@ def _features(traced: Trace) -> list[Feature]:
     return features
 
 
-def _candidate(
-    feature: Feature,
-    plan: CutPlan | str,
-    chosen: bool,
-) -> Candidate:
+def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
     """Describe a feature as users see it: sizes, cost, and whether it is suggested."""
     traced = feature.trace
     visit = feature.visit
@@ -212,8 +208,11 @@ def suggested(
     while module is not None:
         opened.add(module)
         ends.update(narrow([f for f in possible if parent[f.module] == module]))
-        inside = [f for f in possible if parent[f.module] in opened]
-        shown = [f for f in inside if f.name in ends or _gives_logits(f)]
+        shown = [
+            f
+            for f in possible
+            if parent[f.module] in opened and (f.name in ends or _gives_logits(f))
+        ]
         levels.append(_blocks(shown, weights))
         if len(levels[-1]) >= _ENOUGH:
             break
@@ -257,9 +256,7 @@ def _parent(name: str, run: Collection[str]) -> str:
 
 
 def _possible(
-    trace: Trace,
-    features: Sequence[Feature],
-    weights: Collection[str],
+    trace: Trace, features: Sequence[Feature], weights: Collection[str]
 ) -> list[Feature]:
     """Return the features that use weights, that the logits need and that compute something."""
     # Dropout in eval mode and reshapes compute nothing: all of their results are views.

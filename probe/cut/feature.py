@@ -226,11 +226,7 @@ class PartlyEval(nn.Module):
         self._calls.clear()
 
     def _switch(
-        self,
-        name: str,
-        off: Sequence[bool],
-        module: nn.Module,
-        inputs: object,
+        self, name: str, off: Sequence[bool], module: nn.Module, inputs: object
     ) -> None:
         """Set a module's mode before each of its calls.
 

@@ -148,12 +148,7 @@ class PlannedCut:
             _unread=frozenset(in_tail[id(fresh[name])] for name in unread),
         )
 
-    def again(
-        self,
-        x: Value,
-        reason: str = "",
-        whole: bool = False,
-    ) -> "PlannedCut":
+    def again(self, x: Value, reason: str = "", whole: bool = False) -> "PlannedCut":
         """Cut again, for data that this cut does not fit; see `Cut.again`.
 
         First the code around the feature is put into eval mode, as its path may be

@@ -220,17 +220,11 @@ class _Replaying(Naming):
         """Run a call on real values; `live` means that it depends on trained parameters."""
         real = call
         if any(isinstance(tensor, _Placeholder) for tensor in call.inputs):
-            arguments = tree_map_only(
+            args, kwargs = tree_map_only(
                 _Placeholder, self._real, (call.args, call.kwargs)
             )
-            args, kwargs = arguments
-            inputs = tensors_in(arguments)
-            real = replace(
-                call,
-                args=args,
-                kwargs=kwargs,
-                inputs=inputs,
-            )
+            inputs = tensors_in((args, kwargs))
+            real = replace(call, args=args, kwargs=kwargs, inputs=inputs)
         bases = (alias(tensor, self._outdated) for tensor in real.inputs)
         if self._outdated and any(base is not None for base in bases):
             raise NotKept("the model reads a value that a missing one would overwrite")

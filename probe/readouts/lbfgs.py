@@ -150,9 +150,7 @@ def _eigenvectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def minimize(
-    objective: LogisticLoss,
-    tolerance: float,
-    most: int,
+    objective: LogisticLoss, tolerance: float, most: int
 ) -> tuple[Tensor, float, int, float]:
     """Minimize from zero until the remaining gain is below a share of the objective.
 
@@ -255,11 +253,7 @@ def _next_point(
     return _Point(parameters, numbers[0], gradient, steps, direction, numbers[1])
 
 
-def _direction(
-    gradient: Tensor,
-    steps: tuple[_Step, ...],
-    curvature: Tensor,
-) -> Tensor:
+def _direction(gradient: Tensor, steps: tuple[_Step, ...], curvature: Tensor) -> Tensor:
     """Return -H g (K, D + 1): the two loops over the remembered steps.
 
     Each loop is a triangular system with an unknown for each step. curvature: (K, D +

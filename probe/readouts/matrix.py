@@ -146,11 +146,7 @@ def _may_be_mask(tensor: Tensor) -> bool:
     return bool(is_binary.all() or (tensor <= 0).all())
 
 
-def _layouts(
-    facts: CutFacts,
-    pooling: Pooling,
-    length: int | None,
-) -> list[Layout]:
+def _layouts(facts: CutFacts, pooling: Pooling, length: int | None) -> list[Layout]:
     """Return the layout of each tensor of a feature; several tensors share the rule's width."""
     if not facts.value:
         raise InputError(
@@ -162,11 +158,7 @@ def _layouts(
     return [_layout(tensor, pooling, length) for tensor in facts.value]
 
 
-def _layout(
-    tensor: TensorFacts,
-    pooling: Pooling,
-    length: int | None,
-) -> Layout:
+def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout:
     """Return the layout of one tensor of a value, with the channel axis that its module implies.
 
     If no module implies it, a tensor of four or more dimensions is read as (B, C, H, W,
@@ -227,8 +219,9 @@ def _one_pass(
 
     mask: the positions (N, L) to average over; activities: see `feature_matrices`.
     """
-    count = len(tensors(x)[0])
-    device = tensors(x)[0].device
+    column = tensors(x)[0]
+    count = len(column)
+    device = column.device
     size = batch_size or batch_size_for(x, device)
     facts = {cut.facts.name: cut.facts.value for cut in cuts.each}
     matrix_of: dict[str, Tensor] = {}
@@ -257,12 +250,7 @@ def _one_pass(
     return matrices
 
 
-def _check_shape(
-    name: str,
-    layout: Layout,
-    value: Tensor,
-    count: int,
-) -> None:
+def _check_shape(name: str, layout: Layout, value: Tensor, count: int) -> None:
     """Raise InputError unless one tensor of a feature has `count` examples of the layout."""
     if value[0].numel() != torch.Size(layout.shape).numel() or len(value) != count:
         raise InputError(

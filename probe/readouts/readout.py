@@ -212,8 +212,7 @@ def name_of(settings: object) -> str | None:
 
 
 def entry_of(
-    name: str,
-    readouts: Mapping[str, ReadoutEntry] = READOUTS,
+    name: str, readouts: Mapping[str, ReadoutEntry] = READOUTS
 ) -> ReadoutEntry | None:
     """Return the readout of a name, None if there is none.
 
@@ -288,11 +287,7 @@ def read_each(
     return Read(predicted=torch.cat(predicted), notes=tuple(notes))
 
 
-def _of_each_class(
-    y: Tensor,
-    per_class: int,
-    seed: int,
-) -> Tensor:
+def _of_each_class(y: Tensor, per_class: int, seed: int) -> Tensor:
     """Return the indices of k examples (n,) of each class, or of all if there are fewer.
 
     With the same seed, a larger k adds examples to those of a smaller one, and the

@@ -239,10 +239,7 @@ def _by_murata(module: nn.Module, rule: Rule) -> bool:
 
 
 def _fill(
-    module: nn.Module,
-    rule: Rule,
-    generator: torch.Generator,
-    kept: Collection[int],
+    module: nn.Module, rule: Rule, generator: torch.Generator, kept: Collection[int]
 ) -> None:
     """Draw fresh values for one module by the rule, or by its own method that resets it.
 

@@ -241,10 +241,7 @@ def _batches(
 
 
 def _diverged(
-    losses: list[float],
-    n: int,
-    recipe: Recipe,
-    dtype: torch.dtype,
+    losses: list[float], n: int, recipe: Recipe, dtype: torch.dtype
 ) -> InputError:
     """Return the error of a training on n examples whose loss is NaN or Inf, with a remedy.
 

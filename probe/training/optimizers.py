@@ -145,11 +145,8 @@ def rate_at(
         return recipe.learning_rate * (step + 1) / (warm + 1)
     if recipe.schedule == "constant":
         return recipe.learning_rate
-    return (
-        recipe.learning_rate
-        * (1 + math.cos(math.pi * ((step - warm) / (steps - warm))))
-        / 2
-    )
+    progress = (step - warm) / (steps - warm)
+    return recipe.learning_rate * (1 + math.cos(math.pi * progress)) / 2
 
 
 def optimizer_ops(recipe: Recipe) -> int:

@@ -49,7 +49,11 @@ def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
     """Return the answer on one method."""
     layers = where(tables["layers"], learner=learner)
     readout = _readout(layers)
-    causes = where(widest_scope(tables["causes"]), learner=learner, score="accuracy")
+    causes = where(
+        widest_scope(tables["causes"]),
+        learner=learner,
+        score="accuracy",
+    )
     of_readout = where(layers, readout=readout)
     row_of = {**_over_all_tasks(of_readout), **_over_all_tasks(causes)}
     lines = tuple(_lines(row_of, _by_depth(of_readout, causes)))
@@ -63,7 +67,11 @@ def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
     trained = named_networks(tables, learner)
     if is_training:
         trained = f"{int(of_readout['seeds'].max())} trainings"
-    doubts = [*_doubts(tables, learner, readout), *_little_room(lines)]
+    belief = [
+        *_rests_on(tables, learner, trained),
+        *_doubts(tables, learner, readout),
+        *_little_room(lines),
+    ]
     return Answer(
         method=learner,
         readout=readout,
@@ -72,7 +80,7 @@ def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
         forgotten=_interval(total),
         layers=lines,
         trained=trained,
-        belief=(*_rests_on(tables, learner, trained), *doubts),
+        belief=tuple(belief),
         next=tuple(_next(lines, is_training=is_training)),
     )
 
@@ -128,7 +136,11 @@ def _lines(row_of: _Rows, layers: list[str]) -> Iterator[LayerLine]:
 def _interval(row: Any) -> Interval | None:
     if row is None or math.isnan(row.value):
         return None
-    return Interval(value=row.value, low=row.low, high=row.high)
+    return Interval(
+        value=row.value,
+        low=row.low,
+        high=row.high,
+    )
 
 
 def _value(row: Any) -> float | None:

@@ -54,11 +54,13 @@ class PutBack:
     @property
     def opened(self) -> str:
         """The block that accounts for more than half of what was lost, empty if there is none."""
+        # Attributes of no module are guilty without being a block.
         if self.guilty not in self.parts.blocks:
             return ""
         share = self.causes["share"].max()
-        lost, low, _ = self.causes.attrs["lost"]
-        return self.guilty if low > 0 and share > _MOST * lost else ""
+        # With the ends of its interval.
+        lost, lost_low, _ = self.causes.attrs["lost"]
+        return self.guilty if lost_low > 0 and share > _MOST * lost else ""
 
     @property
     def traded(self) -> str:

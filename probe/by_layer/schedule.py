@@ -143,7 +143,12 @@ def schedule(
 
 
 def _hybrid_passes(keys: Iterable[Key], poolings: Poolings) -> Iterator[HybridPass]:
-    """Yield a pass for each earlier network whose blocks are put back."""
+    """Yield a pass for each earlier network whose blocks are put back.
+
+    A key names the number of tasks that this network has learned, `since`. All sets of
+    blocks are tested in one measurement; a readout needs one hybrid of its own, and so
+    a reading pass.
+    """
     since = attrgetter("readout.since")
     for tasks_seen, group in groupby(sorted(keys, key=since), since):
         sets: list[Key] = []

@@ -160,8 +160,9 @@ class ReferenceValues:
     def stays(self, feature: Feature, plan: CutPlan) -> bool:
         """Return whether the feature and all cached values stay the same while the rest changes.
 
-        Everything that is not frozen is changed twice; the values must stay the same
-        bit for bit.
+        All weights that are not frozen are moved to other values, drawn twice; the
+        feature and the cached values of the first half of the sample must stay the
+        same bit for bit.
 
         Args:
             feature: The feature.
@@ -178,8 +179,8 @@ class ReferenceValues:
 
         def same(trial: nn.Module, far: float) -> bool:
             """Return whether the values stay while a copy's other weights move by `far`."""
-            # A weight that is read by way of numpy or of a Python number is no part of
-            # a value's name. All ask for gradients, as in the traced model: torch picks
+            # A value could depend, by way of numpy, on a weight that its name does not
+            # hold. All weights require gradients, as in the traced model: torch picks
             # kernels by that.
             trace = replace(self._trace, model=trial)
             for draw in range(_DRAWS):

@@ -116,16 +116,20 @@ def _stacked(
 def _exclusion(right: Right, tasks: Indices, orders: Indices) -> _Values:
     """Yield the terms of the exclusion difference, over all tasks and at each position.
 
-    right: (S, O, 1 + T, n), of the run and, if they were trained, the networks without
-        each task;
-    tasks: (n,);
-    orders: (O, T).
+    It is the accuracy on a task minus that of a network which never saw the task.
+
+    right: (S, O, 1 + T, n), whether examples are right by the run's network, 0, and by
+        the network that never saw the task at position j, j = 1 to T; only the first
+        if no others were trained;
+    tasks: the task of each example, (n,);
+    orders: the task at each position, (O, T).
     """
     positions = range(1, right.shape[2])
     if not positions:
         return
-    # Each example by the network that never saw its task.
-    without = 1 + np.argsort(orders)[None, :, None, tasks]
+    # Each example by the network that never saw its task: its position, (O, n).
+    position_of_example = 1 + np.argsort(orders)[:, tasks]
+    without = position_of_example[None, :, None]
     never_saw = np.take_along_axis(right, without, axis=2)[:, :, 0]
     for position in (
         over_all_tasks(len(tasks)),

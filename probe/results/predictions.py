@@ -91,7 +91,12 @@ class Predictions:
         return predictions
 
     def _add(self, job: Job, finished: Measurements) -> None:
-        """Add the measurements of a job, of which only bits are kept."""
+        """Add the measurements of a job; of predictions only the bits are kept.
+
+        Four groups: the networks themselves; readouts of their layers; readouts of the
+        last network with blocks put back, which enter tables by their rows alone; and
+        tests of that network, of whose predictions causes are made.
+        """
         self.jobs.append(job)
         kept = self.measurements[job.name] = {}
         rows = self.readouts[job.name] = {}

@@ -132,19 +132,25 @@ def cause_table(
     margin: float,
     blocks: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Estimate causes from the quantities of every test example.
+    """Estimate what the change of each block accounts for, from every test example.
 
     Args:
-        runs: The quantities of each training, by task position.
+        runs: The quantities of each training, by the task position of the earlier
+            network.
         tests: The test examples and the score.
         margin: The amount of the score that matters, 0 if every amount does.
         blocks: The blocks, each of which gets a row; None = the long form.
+
+    Returns:
+        The table; `attrs["withheld"]` has the reasons why nothing is said of an earlier
+        network, by its task position.
     """
     import pandas as pd
 
     positions = {}
     for j in runs[0]:
         of_runs = [run[j] for run in runs]
+        # A training is a seed with one order: tasks as they come.
         positions[j] = Position.stacked(of_runs, (len(runs), 1))
     study = Study(
         tasks=tests.task_of,

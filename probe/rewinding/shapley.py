@@ -99,7 +99,11 @@ class Coalitions:
     def error(self, values: Mapping[int, Floats]) -> Floats:
         """Return the standard error that drawing orders adds to each player's mean share, (m,).
 
-        It is the same for all players: two pairs say too little of one of them.
+        It follows from how the mean shares differ between the P pairs of orders, and is
+        the same for all players: two pairs say too little of one of them.
+
+        Args:
+            values: By coalition, (n,).
         """
         if self.exact:
             return np.zeros(self.players)

@@ -1,8 +1,9 @@
-"""Verdicts on the change of a block: what it breaks, what it returns, and its share, together.
+"""Verdicts on the change of a block, such as `costs`, from three intervals together.
 
-A share is one number for two facts, the two ends: what the change breaks by itself in
-the earlier network, and what the last network regains when only this block is put back.
-Both decide, each by its interval. What is not shown is never read as nothing.
+The share is what the change of the block accounts for of what was lost. It is one
+number for two facts, its two ends: what the change breaks by itself in the earlier
+network, and what the last network regains when only this block is put back. Both
+decide, each by its interval. What is not shown is never read as nothing.
 """
 
 from probe.immutable import immutable

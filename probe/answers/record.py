@@ -116,8 +116,21 @@ class Answer:
         """Whether it was measured what the changes of layers account for."""
         return any(line.cost for line in self.layers)
 
-    def layers_with(self, verdict: str) -> list[str]:
-        """Return the names of the layers with a verdict, the largest costs first."""
-        lines = [line for line in self.layers if line.cost and line.verdict == verdict]
-        lines.sort(key=lambda line: -abs(line.cost.value) if line.cost else 0.0)
-        return [line.layer for line in lines]
+    @property
+    def main_layers(self) -> list[str]:
+        """The fewest layers whose changes account for more than half of what was forgotten.
+
+        The largest costs first; empty if costs shown to be above 0 do not reach half.
+        """
+        if self.forgotten is None:
+            return []
+        costs = [(line.cost, line.layer) for line in self.layers if line.cost]
+        shown = [(cost.value, layer) for cost, layer in costs if cost.low > 0]
+        names = []
+        total = 0.0
+        for value, layer in sorted(shown, reverse=True):
+            names.append(layer)
+            total += value
+            if total > self.forgotten.value / 2:
+                return names
+        return []

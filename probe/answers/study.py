@@ -221,7 +221,8 @@ def _doubts(tables: Tables, learner: str, readout: str) -> Iterator[str]:
     notes = where(tables["notes"], learner=learner, feature="")
     is_constant = notes["note"].str.contains(_CONSTANT, regex=False)
     if constant := int(is_constant.sum()):
-        yield f"networks that predict one class for every example: {constant}"
+        plural = "s" if constant > 1 else ""
+        yield f"{constant} network{plural} predict one class for every example"
     yield from note_sentences(notes[~is_constant])
 
 
@@ -236,19 +237,16 @@ def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
         line.layer for line in held if line.room is not None and line.room < LITTLE_ROOM
     ]
     if small:
-        yield f"no room at {listed(small)}: accuracy there shows nothing"
+        yield f"no room at {listed(small)}: untrained reaches joint, only drops count"
 
 
 def _next(lines: tuple[LayerLine, ...], *, is_training: bool) -> Iterator[str]:
     """Yield what to measure next."""
-    by_cost = sorted(lines, key=lambda line: -line.cost.value if line.cost else 0.0)
-    costs = [line.layer for line in by_cost if line.verdict == "costs"]
     if not any(line.cost for line in lines):
-        yield "which layer's change it was: measure causes, with the networks after each task"
+        yield "to learn whose change: measure causes, with the networks after each task"
     else:
-        layer = f" of {costs[0]}" if costs else ""
-        yield f"what brings it back: probe.diff measures remedies{layer} on two checkpoints"
+        yield "to bring it back: probe.diff of two checkpoints measures remedies"
     if any(line.verdict == "open" for line in lines):
-        yield "cannot tell: more test examples or trainings narrow the intervals"
+        yield "where it says cannot tell: use more test examples or trainings"
     if not is_training:
         yield "three trainings: intervals then speak of the method"

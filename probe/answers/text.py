@@ -73,13 +73,10 @@ def headline(answer: Answer) -> str:
 def _guilty(answer: Answer) -> str:
     """Return whose change it was, in a few words."""
     if not answer.has_causes:
-        return "whose change it was is not measured"
-    costs = answer.layers_with("costs")
-    if not costs:
-        return "no single layer's change is shown to cost"
-    if len(costs) == 1:
-        return f"the change of {costs[0]} costs"
-    return f"the changes of {listed(costs)} cost"
+        return "by which layers is not measured"
+    if names := answer.main_layers:
+        return f"over half by {listed(names)}"
+    return "by which layers is not shown"
 
 
 def answer_lines(answer: Answer, name: str = "") -> Iterator[str]:
@@ -144,9 +141,19 @@ def _content(line: LayerLine) -> str:
 
 
 def answers_as_text(answers: Iterable[Answer]) -> str:
-    """Return answers as plain text, with a line between them."""
-    blocks = ["\n".join(answer_lines(answer)) for answer in answers]
-    return printable("\n\n".join(blocks), "\n")
+    """Return answers as plain text, with a line between them, and what verdicts mean."""
+    shown = list(answers)
+    blocks = ["\n".join(answer_lines(answer)) for answer in shown]
+    blocks.append("\n".join(verdict_lines(shown)))
+    return printable("\n\n".join(filter(None, blocks)), "\n")
+
+
+def verdict_lines(answers: Iterable[Answer]) -> Iterator[str]:
+    """Yield a line for each verdict in answers, with its meaning."""
+    verdicts = {line.verdict for answer in answers for line in answer.layers}
+    for word, meaning in CAUSE_VERDICTS.items():
+        if word in verdicts and word != _OPEN:
+            yield f"{word:<{_TITLE}}{meaning}"
 
 
 def as_markdown(answers: Iterable[Answer]) -> str:

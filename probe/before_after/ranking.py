@@ -1,4 +1,6 @@
-"""The ranking of remedies: chosen on one half of the examples, reported on the other.
+"""The ranking of remedies of what a network has lost on old examples.
+
+A remedy is chosen on one half of the examples, and reported on the other.
 
 The best of many is too good on the examples that it was chosen on, also where all are
 equal.
@@ -23,7 +25,7 @@ from probe.immutable import immutable
 AS_IT_IS = "as it is"
 """The kind of the remedy that changes nothing."""
 
-_FEW = 10  # examples unlike the others, from which their number varies as a t interval says
+_FEW = 10  # examples whose change differs from the others', below which t is too narrow
 NOTHING = Estimate(value=math.nan, low=math.nan, high=math.nan, seeds=0)
 """The estimate of what was not measured."""
 

@@ -124,7 +124,14 @@ def _frozen(
     only, steady calls (a ReLU after the feature gives frozen values, which may take
     fewer bytes) and slices that the logits do not depend on, such as those that fill a
     language model's cache.
+
+    Args:
+        trained_pass: A forward pass in training mode, whose calls are numbered in order.
+        upstream: The calls upstream of the feature.
+        state: The calls that give parameters and buffers.
+        steady: The calls that give the same value in training mode as in eval mode.
     """
+    # The inputs, and tensors that no call of the model made.
     frozen = {*upstream, INPUT[0], FOREIGN[0]}
     needed = trained_pass.upstream([trained_pass.logits])
     drawn = {number for number, step in trained_pass.steps.items() if step.random}

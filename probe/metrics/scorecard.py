@@ -114,10 +114,14 @@ def scorecard(
         """Return the metric's value, or None with a note in `reasons`."""
         try:
             # Before all tasks are learned, its test set has tasks yet to come.
+            # Of these, some tasks learned count tasks that are not learned yet.
+            tasks_seen = k or matrix.tasks
             ahead = (
-                metric.name == "fixed_accuracy" and (k or matrix.tasks) < matrix.tasks
+                metric.name in _FORWARD
+                or (metric.name == "fixed_accuracy" and tasks_seen < matrix.tasks)
+                or (metric.name == "expected_forgetting" and tasks_seen > 2)
             )
-            if (ahead or metric.name in _FORWARD) and not forward:
+            if ahead and not forward:
                 raise NotMeasured("there are only zeros above the diagonal")
             return value_of(metric, matrix, inputs, k)
         except NotMeasured as reason:

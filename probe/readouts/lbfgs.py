@@ -73,6 +73,7 @@ class LogisticLoss:
         classes: int,
         C: float,
     ) -> None:
+        # Examples in chunks: on the CPU their logits stay in its cache.
         count, width = x.shape
         size = _LARGE_CHUNK
         if x.device.type == "cpu":
@@ -82,6 +83,8 @@ class LogisticLoss:
         self._minus_one = x.new_full((1, min(size, count)), -1.0)
         self._C = C
         self.start = x.new_zeros(classes, width + 1, dtype=torch.float64)
+        # The search runs along the eigenvectors of the features, where the curvature is
+        # nearly diagonal; biases, in the last column, are not penalized.
         self._axes: Tensor | None = None
         self._eigenvalues, self._penalty = self.start.new_ones(2, width + 1)
         self._penalty[-1] = 0

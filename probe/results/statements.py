@@ -198,11 +198,16 @@ def first_layers(
 def _ranges(
     statements: pd.DataFrame, depth_of_learner: Mapping[str, int]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the lines of the table: the key, the two ends of the range, the seeds, those needed."""
+    """Yield the lines of the table: the key, the two ends of the range, the seeds, those needed.
+
+    A range holds the first layer, by depth, of which a statement is true. A mean slope
+    over tasks, `loses_plasticity`, has none.
+    """
     by_layer = statements[statements["statement"] != "loses_plasticity"]
     for key, group in by_layer.groupby(["learner", "readout", "statement"], sort=False):
         learner, _, statement = key
-        # At the output, that it learns less is only stated if it is shown.
+        # A layer without the statement could be the first. Only at the output it may
+        # lack: that it learns less is only stated there if it is shown.
         if len(group) < depth_of_learner[learner] - (statement == "learns_less"):
             continue
         rows = list(group.sort_values("depth", kind="stable").itertuples())
@@ -222,7 +227,11 @@ def _in_range(row: Any, scope: str) -> str:
 
 
 def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int | None:
-    """Return about how many seeds would decide the first layer of a long range."""
+    """Return about how many seeds would decide the first layer of a range.
+
+    None where the layer is decided (its verdict is not `open`), or the range is one
+    layer or two neighbors, which more seeds would not tell apart.
+    """
     is_short = last is not None and first is not None and last - first < 2
     if first is None or is_short or rows[first].verdict != "open":
         return None

@@ -273,6 +273,11 @@ def is_part(never_learned: float, offline_adds: float) -> bool:
 
 
 def _points(layer: Mapping[str, Any], quantity: str) -> str:
+    """Return a quantity of a layer in points, a dash where it was not measured.
+
+    What was never learned is also left out where it is no part of what offline training
+    adds, the room between floor and ceiling.
+    """
     row = layer.get(quantity)
     if row is None or math.isnan(row.value):
         return "-"

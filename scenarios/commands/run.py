@@ -193,6 +193,7 @@ def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocatio
     train, test = zip(*sizes, strict=True)
     for job in jobs:
         network = job.learner if job.own_network else work.plan.network
+        # Nothing is retrained downstream of the output.
         features = work.plan.learners[job.learner].features[:-1]
         if features and not job.offline and network not in plans:
             networks = source.networks(job, Store(work.root, job.name, {}))

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from probe.answers.record import Answer
 from probe.answers.study import answers
-from probe.answers.text import answer_lines, table_lines
+from probe.answers.text import answer_lines, table_lines, verdict_lines
 from probe.errors import printable
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import (
@@ -80,6 +80,8 @@ def _show_answers(console: Console, answered: Sequence[Answer]) -> None:
             text = Text(printable(row), styles.get(row, ""))
             console.print(text, soft_wrap=True)
         console.print()
+    for row in verdict_lines(answered[:_MOST_ANSWERS]):
+        console.print(printable(row), style="dim", markup=False, highlight=False)
     if len(answered) > _MOST_ANSWERS:
         show_line(f"{len(answered) - _MOST_ANSWERS} more methods: see the page")
 

@@ -63,16 +63,23 @@ def test_costs_and_the_competition_of_classes_add_up_to_what_was_forgotten():
 
 
 @pytest.mark.parametrize("verdict", CAUSE_VERDICTS)
-def test_only_a_layer_with_the_verdict_costs_is_said_to_cost(verdict):
+def test_a_verdict_stands_in_the_line_of_its_layer_and_is_explained_once(verdict):
     result = answer(causes=causes(("none", verdict, "none")))
-    names_it = "conv2 costs" in headline(result)
-    assert names_it == (verdict == "costs")
     word = "cannot tell" if verdict == "open" else verdict
-    assert re.search(
-        rf"^conv2 .* {word} ",
-        answers_as_text([result]),
-        re.M,
-    )
+    text = answers_as_text([result])
+    assert re.search(rf"^conv2 .* {word} ", text, re.M)
+    if verdict != "open":
+        assert text.count(CAUSE_VERDICTS[verdict]) == 1
+
+
+def test_the_headline_names_the_fewest_layers_that_account_for_more_than_half():
+    assert answer(causes=causes()).main_layers == ["conv2"]
+    competing = answer(causes=causes(competition=0.3))
+    assert competing.main_layers == ["conv2", "more classes"]
+    assert headline(competing).endswith("over half by conv2, more classes")
+    unsure = causes()
+    unsure["low"] = -0.01
+    assert answer(causes=unsure).main_layers == []
 
 
 def test_the_way_of_training_is_preferred_to_these_networks():

@@ -131,7 +131,7 @@ def _frozen(
         state: The calls that give parameters and buffers.
         steady: The calls that give the same value in training mode as in eval mode.
     """
-    # The inputs, and tensors that no call of the model made.
+    # The inputs, and constants that the model holds without registering them.
     frozen = {*upstream, INPUT[0], FOREIGN[0]}
     needed = trained_pass.upstream([trained_pass.logits])
     drawn = {number for number, step in trained_pass.steps.items() if step.random}

@@ -181,13 +181,14 @@ class Answer:
 
     def remedy(self, line: RemedyLine) -> str:
         """Return a remedy with its measured pair as text."""
-        text = (
-            f"{line.remedy}: old {self.number(line.old)} "
-            f"({self.change(line.old_change)})"
-        )
+        text = f"{line.remedy}: old {self.step(line.old, line.old_change)}"
         if line.new is None or line.new_change is None:
             return text
-        return f"{text}, new {self.number(line.new)} ({self.change(line.new_change)})"
+        return f"{text}, new {self.step(line.new, line.new_change)}"
+
+    def step(self, score: float, change: float) -> str:
+        """Return the score of the network as it is, on the same examples, and a remedy's."""
+        return f"{self.number(score - change)} -> {self.number(score)}"
 
 
 def _rounded(value: float, decimals: int) -> float:

@@ -1,7 +1,7 @@
 """Accuracy missing in each layer on each task, against the ceiling.
 
 x: the task position in the executed order, and all tasks; y: the layer, from input to
-    output;
+output;
 number: ceiling minus accuracy, in points (of 100), from layers.csv; a panel for each
 learner and readout.
 

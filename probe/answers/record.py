@@ -120,9 +120,10 @@ class Answer:
     def main_layers(self) -> list[str]:
         """The fewest layers whose changes account for more than half of what was forgotten.
 
-        The largest costs first; empty if costs shown to be above 0 do not reach half.
+        The largest costs first; empty if nothing was forgotten, or costs shown to be
+        above 0 do not reach half.
         """
-        if self.forgotten is None:
+        if self.forgotten is None or self.forgotten.value <= 0:
             return []
         costs = [(line.cost, line.layer) for line in self.layers if line.cost]
         shown = [(cost.value, layer) for cost, layer in costs if cost.low > 0]

@@ -108,7 +108,8 @@ def _by_depth(*tables: pd.DataFrame) -> list[str]:
 def _lines(row_of: _Rows, layers: list[str]) -> Iterator[LayerLine]:
     """Yield a line for each layer, and one for the classes that have come since."""
     competition = row_of.get(("", "competition"))
-    if competition and (competition.low > 0 or competition.high < 0):
+    # Whatever its interval: the costs add up to what was forgotten.
+    if competition and competition.value:
         yield LayerLine(layer=COMPETITION, cost=_interval(competition))
     for layer in layers:
         quantities = {name: row for (of, name), row in row_of.items() if of == layer}
@@ -134,7 +135,7 @@ def _lines(row_of: _Rows, layers: list[str]) -> Iterator[LayerLine]:
 
 
 def _interval(row: Any) -> Interval | None:
-    if row is None or math.isnan(row.value):
+    if _value(row) is None:
         return None
     return Interval(
         value=row.value,

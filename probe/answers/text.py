@@ -14,6 +14,7 @@ WIDTH = 80
 """The columns of a terminal."""
 
 _NAME = 12  # columns of a layer's name
+_CAUSE = 32  # columns of a cause, more where its interval is long
 _BAR = 6  # columns of the longest bar
 _SCALE = 7  # columns between untrained and joint
 _TITLE = 9  # columns before a sentence
@@ -96,20 +97,24 @@ def answer_lines(answer: Answer, name: str = "") -> Iterator[str]:
 
 def table_lines(answer: Answer) -> Iterator[str]:
     """Yield a header of two lines, and a line for each layer of an answer."""
-    names = ["layer", *(line.layer for line in answer.layers)]
-    width = min(_NAME, max(map(len, names)))
     has_held = any(line.held for line in answer.layers)
     largest = max((line.cost.value for line in answer.layers if line.cost), default=0)
-    rows = [("layer", "accounts for", "still there", "never")]
-    rows.append(("", "", "      untrained .. joint", "learned"))
-    for line in answer.layers:
+    causes = [_cause(line, largest) for line in answer.layers]
+    of_causes = max([_CAUSE, *map(len, causes)])
+    # Long ends of intervals take their columns from the names.
+    names = ["layer", *(line.layer for line in answer.layers)]
+    width = min(_NAME + _CAUSE - of_causes, max(map(len, names)))
+    rows = [
+        ("layer", "accounts for", "still there", "never"),
+        ("", "", "      untrained .. joint", "learned"),
+    ]
+    for line, cause in zip(answer.layers, causes, strict=True):
         never = points(line.never_learned.value) if line.never_learned else "-"
-        cells = cut(line.layer, width), _cause(line, largest), _content(line), never
-        rows.append(cells)
+        rows.append((cut(line.layer, width), cause, _content(line), never))
     for name, cause, content, never in rows:
         text = f"{name:<{width}}"
         if answer.has_causes:
-            text += f"  {cause:<32}"
+            text += f"  {cause:<{of_causes}}"
         if has_held:
             text += f" {content:<26}{never:>7}"
         yield text.rstrip()

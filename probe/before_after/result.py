@@ -1,12 +1,12 @@
 """The result of a comparison: the answer, its tables, and what can be asked further."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probe.analysis.intervals import Estimate
+from probe.answers.plain import plain
 from probe.before_after.answer import Answer
 from probe.before_after.changes import BlockChange
 from probe.before_after.content import Content
@@ -101,10 +101,10 @@ class Diff:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer and all tables as plain values, which JSON can hold; NaN is None."""
-        content: dict[str, Any] = {"answer": _plain(asdict(self.answer))}
+        content: dict[str, Any] = {"answer": plain(asdict(self.answer))}
         for name in ("causes", "changes", "remedies", "content"):
             table = getattr(self, name).astype(object)
-            content[name] = _plain(table.to_dict("records"))
+            content[name] = plain(table.to_dict("records"))
         return content
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
@@ -156,18 +156,3 @@ def _table(records: Sequence[Any], columns: list[str]) -> "pd.DataFrame":
                 row[name] = ", ".join(value)
         rows.append(row)
     return pd.DataFrame(rows, columns=columns)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with lists for tuples, and None for numbers that are missing."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(member) for key, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(member) for member in value]
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    try:
-        number = float(value)
-    except TypeError:  # pandas' missing number
-        return None
-    return number if math.isfinite(number) else None

@@ -9,6 +9,7 @@ from typing import Any, Self
 import pandas as pd
 
 from probe.analysis.variance import Floats
+from probe.answers.plain import plain
 from probe.answers.record import Answer
 from probe.answers.study import answers
 from probe.answers.text import answers_as_text, as_markdown
@@ -260,8 +261,8 @@ class Analysis(ResultBase):
         return as_markdown(self.answers)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answers as plain values, which JSON can hold, by method."""
-        return {answer.method: asdict(answer) for answer in self.answers}
+        """Return the answers as plain values, which JSON can hold, by method; NaN is None."""
+        return {answer.method: plain(asdict(answer)) for answer in self.answers}
 
     def __str__(self) -> str:
         answered = self.answers

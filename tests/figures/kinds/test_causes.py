@@ -3,7 +3,6 @@
 import math
 from itertools import pairwise
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
@@ -91,12 +90,6 @@ def test_it_fits_in_a_column(learners, layers):
     assert seen.text_faults(figure) + seen.hidden_data(figure) == []
     assert figure.get_figwidth() <= 3.4 + 1e-9
     assert figure.get_figheight() < 10
-
-
-def test_it_is_drawn_into_a_users_axes():
-    _, axes = plt.subplots(layout="constrained")
-    figures.causes(StudyTables(causes=TABLE), ax=axes)
-    assert len(axes.patches) == len(LEARNERS) * (len(FEATURES) + 1)
 
 
 @pytest.mark.parametrize("nothing", [TABLE[:0], TABLE.assign(score="loss")])

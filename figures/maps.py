@@ -27,9 +27,6 @@ ALL = "all"
 BORDERS = (0.5, 1, 2, 5, 10, 20, 50)
 """The points of accuracy from which each tone is drawn."""
 
-FIRST = "linear"
-"""The readout that is shown first, where it was measured."""
-
 _QUANTITIES = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
 
 

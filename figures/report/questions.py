@@ -15,6 +15,7 @@ from figures.report import views
 from figures.report.courses import budget, course
 from figures.report.views import ReportFigure, Section
 from figures.tables import unjudged
+from probe.answers.study import FIRST
 from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
 from probe.metrics.registry import registered
@@ -83,7 +84,7 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
 
 def _in_order(figures: Sequence[ReportFigure]) -> list[ReportFigure]:
     """Return the figures of all runs, ordered by readout, then by learner."""
-    readouts = ["", maps.FIRST, *(figure.readout for figure in figures)]
+    readouts = ["", FIRST, *(figure.readout for figure in figures)]
     learners = [figure.learner for figure in figures]
     return sorted(
         figures, key=lambda f: (readouts.index(f.readout), learners.index(f.learner))

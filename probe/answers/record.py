@@ -96,7 +96,6 @@ class Answer:
         learned: The accuracy on them right after each was learned.
         forgotten: The part of it that was lost.
         layers: A line for each layer, by depth; the last is the output.
-        trained: The networks that the intervals speak of, as "3 trainings".
         belief: What the answer rests on, and what is in doubt, a sentence each.
         next: What to measure or try next, a sentence each.
     """
@@ -107,7 +106,6 @@ class Answer:
     learned: float | None
     forgotten: Interval | None
     layers: tuple[LayerLine, ...]
-    trained: str
     belief: tuple[str, ...]
     next: tuple[str, ...]
 
@@ -120,10 +118,10 @@ class Answer:
     def main_layers(self) -> list[str]:
         """The fewest layers whose changes account for more than half of what was forgotten.
 
-        The largest costs first; empty if nothing was forgotten, or costs shown to be
-        above 0 do not reach half.
+        The largest costs first; empty if it is not shown that anything was forgotten,
+        or costs shown to be above 0 do not reach half.
         """
-        if self.forgotten is None or self.forgotten.value <= 0:
+        if self.forgotten is None or not self.forgotten.low > 0:
             return []
         costs = [(line.cost, line.layer) for line in self.layers if line.cost]
         shown = [(cost.value, layer) for cost, layer in costs if cost.low > 0]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from probe.analysis.statements import WITHHELD
 from probe.answers.record import LITTLE_ROOM, Answer, Interval, LayerLine
-from probe.tables.layer_text import is_part
+from probe.tables.layer_text import is_part, points
 from probe.tables.matrices import Matrices
 from probe.tables.note_text import listed, note_sentences
 from probe.tables.schemas import CONTROLS, TRAINING, Tables
@@ -64,11 +64,12 @@ def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
         or row_of.get((output, "forgotten"))
     )
     is_training = (of_readout["scope"] == TRAINING).any()
-    trained = named_networks(tables, learner)
+    trained = f"{named_networks(tables, learner)}, another training may differ"
     if is_training:
-        trained = f"{int(of_readout['seeds'].max())} trainings"
+        trained = f"{int(of_readout['seeds'].max())} trainings and test examples"
+    forgotten = _interval(total)
     belief = [
-        *_rests_on(tables, learner, trained),
+        *_rests_on(tables, learner, trained, forgotten),
         *_doubts(tables, learner, readout),
         *_little_room(lines),
     ]
@@ -77,9 +78,8 @@ def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
         readout=readout,
         tasks=earlier_tasks(causes, matrices.tasks - 1),
         learned=_just_learned(matrices, learner),
-        forgotten=_interval(total),
+        forgotten=forgotten,
         layers=lines,
-        trained=trained,
         belief=tuple(belief),
         next=tuple(_next(lines, is_training=is_training)),
     )
@@ -193,22 +193,28 @@ def earlier_tasks(causes: pd.DataFrame, last: int) -> str:
     Args:
         causes: The causes of a learner.
         last: The number of tasks before the last.
+
+    Returns:
+        Their names; empty if there is only one task.
     """
+    if last < 1:
+        return ""
     text = "task 1" if last == 1 else f"tasks 1 to {last}"
     judged = where(causes, quantity="attributed")["task_position"].dropna()
     measured = judged.nunique()
     return text if measured in (0, last) else f"{text} ({measured} measured)"
 
 
-def _rests_on(tables: Tables, learner: str, trained: str) -> Iterator[str]:
-    """Yield what an answer rests on."""
+def _rests_on(
+    tables: Tables, learner: str, trained: str, forgotten: Interval | None
+) -> Iterator[str]:
+    """Yield what an answer rests on, with the interval of what was forgotten."""
+    ends = ""
+    if forgotten and not math.isnan(forgotten.low):
+        ends = f": forgotten [{points(forgotten.low)}, {points(forgotten.high)}]"
+    yield f"{trained}{ends}"
     measured = where(tables["measurements"], learner=learner)
-    orders = measured["order"].nunique()
-    if trained.endswith("trainings"):
-        yield f"{trained}: intervals are over trainings and test examples"
-    else:
-        yield f"{trained}: intervals are over test examples, another training may differ"
-    if orders == 1 and measured["task_position"].max() > 1:
+    if measured["order"].nunique() == 1 and measured["task_position"].max() > 1:
         yield "one order: a task and its position cannot be told apart"
 
 
@@ -222,8 +228,8 @@ def _doubts(tables: Tables, learner: str, readout: str) -> Iterator[str]:
     notes = where(tables["notes"], learner=learner, feature="")
     is_constant = notes["note"].str.contains(_CONSTANT, regex=False)
     if constant := int(is_constant.sum()):
-        plural = "s" if constant > 1 else ""
-        yield f"{constant} network{plural} predict one class for every example"
+        verb = "network predicts" if constant == 1 else "networks predict"
+        yield f"{constant} {verb} one class for every example"
     yield from note_sentences(notes[~is_constant])
 
 

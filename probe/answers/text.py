@@ -80,22 +80,22 @@ def _guilty(answer: Answer) -> str:
     return "by which layers is not shown"
 
 
-def answer_lines(answer: Answer, name: str = "") -> Iterator[str]:
-    """Yield an answer in lines of at most 80 columns.
+def answer_lines(answer: Answer) -> Iterator[tuple[str, str]]:
+    """Yield the lines of an answer, each with the verdict of its layer, if it has one.
 
-    Args:
-        answer: The answer.
-        name: The printed name of the method, by default the name itself.
+    A line has at most 80 columns.
     """
-    name = name or answer.method
-    yield from wrap(f"{name} {headline(answer)}", WIDTH)
+    for line in wrap(f"{answer.method} {headline(answer)}", WIDTH):
+        yield line, ""
     if answer.layers:
-        yield from table_lines(answer)
-    yield from wrapped("believe", answer.belief)
-    yield from wrapped("next", answer.next)
+        verdicts = [line.verdict for line in answer.layers]
+        yield from zip(_table_lines(answer), ["", "", *verdicts], strict=True)
+    for title, sentences in (("believe", answer.belief), ("next", answer.next)):
+        for line in wrapped(title, sentences):
+            yield line, ""
 
 
-def table_lines(answer: Answer) -> Iterator[str]:
+def _table_lines(answer: Answer) -> Iterator[str]:
     """Yield a header of two lines, and a line for each layer of an answer."""
     has_held = any(line.held for line in answer.layers)
     largest = max((line.cost.value for line in answer.layers if line.cost), default=0)
@@ -148,9 +148,13 @@ def _content(line: LayerLine) -> str:
 def answers_as_text(answers: Iterable[Answer]) -> str:
     """Return answers as plain text, with a line between them, and what verdicts mean."""
     shown = list(answers)
-    blocks = ["\n".join(answer_lines(answer)) for answer in shown]
+    blocks = [_block(answer) for answer in shown]
     blocks.append("\n".join(verdict_lines(shown)))
     return printable("\n\n".join(filter(None, blocks)), "\n")
+
+
+def _block(answer: Answer) -> str:
+    return "\n".join(line for line, _ in answer_lines(answer))
 
 
 def verdict_lines(answers: Iterable[Answer]) -> Iterator[str]:

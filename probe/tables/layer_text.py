@@ -237,7 +237,6 @@ def together(sheets: Sequence[Sheet]) -> Sheet:
         title=sheets[0].title,
         columns=("learner", *sheets[0].columns),
         lines=[(sheet.of, *line) for sheet in sheets for line in sheet.lines],
-        after=[sentence for sheet in sheets for sentence in sheet.after],
     )
 
 

@@ -66,8 +66,8 @@ def _write_answers(
             answer for answer in of_run if chosen is None or answer.method in chosen
         ]
     if path.suffix == ".json":
-        plain = {run: [*map(asdict, of_run)] for run, of_run in answers_of.items()}
-        write_text(path, as_json(plain))
+        records = {run: [*map(asdict, of_run)] for run, of_run in answers_of.items()}
+        write_text(path, as_json(records))
     else:
         write_text(path, as_markdown(chain(*answers_of.values())))
 

@@ -9,7 +9,6 @@ import torch
 
 from tests.bench import (
     cutting,
-    executors,
     frameworks,
     growth,
     logistic,
@@ -26,7 +25,6 @@ SECTIONS = {
     "tables": scale.tables,
     "growth": growth.growth,
     "avalanche": frameworks.avalanche,
-    "executors": executors.executors,
     "logistic": logistic.fits,
 }
 

@@ -349,12 +349,7 @@ def study(
             seeds=seeds,
             **BOTH,
         ),
-        diagnostics=diagnostics(
-            learners,
-            features,
-            **steps,
-            **runs,
-        ),
+        diagnostics=diagnostics(learners, features, **steps, **runs),
         causes=causes(
             learners,
             features,

@@ -71,13 +71,7 @@ UNREAD = {
 KINDS = {
     "files": (ROWS, SAME),
     "a tensor": (
-        FileRows.of(SAME.flip(0)).at(
-            torch.arange(
-                9,
-                -1,
-                -1,
-            )
-        ),
+        FileRows.of(SAME.flip(0)).at(torch.arange(9, -1, -1)),
         SAME,
     ),
     "two tensors": (torch.cat([FileRows.of(SAME[:4]), SAME[4:]]), SAME),

@@ -230,11 +230,7 @@ def test_cuts_serve_data_with_their_names_in_another_order(model):
         )
         for data in (ONE, OTHER):
             assert torch.equal(
-                predicted(
-                    model,
-                    cuts,
-                    data,
-                ),
+                predicted(model, cuts, data),
                 expected,
             )
 

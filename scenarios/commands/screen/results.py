@@ -15,7 +15,7 @@ from rich.text import Text
 
 from probe.answers.record import Answer
 from probe.answers.study import answers
-from probe.answers.text import answer_lines, table_lines, verdict_lines
+from probe.answers.text import answer_lines, verdict_lines
 from probe.errors import printable
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import (
@@ -71,13 +71,8 @@ def show_outcome(
 def _show_answers(console: Console, answered: Sequence[Answer]) -> None:
     """Print the answers on the first methods, each layer in the color of its verdict."""
     for answer in answered[:_MOST_ANSWERS]:
-        rows = list(table_lines(answer))
-        of_layer = rows[len(rows) - len(answer.layers) :]
-        styles = {}
-        for row, line in zip(of_layer, answer.layers, strict=True):
-            styles[row] = _STYLES.get(line.verdict, "")
-        for row in answer_lines(answer):
-            text = Text(printable(row), styles.get(row, ""))
+        for line, verdict in answer_lines(answer):
+            text = Text(printable(line), _STYLES.get(verdict, ""))
             console.print(text, soft_wrap=True)
         console.print()
     for row in verdict_lines(answered[:_MOST_ANSWERS]):

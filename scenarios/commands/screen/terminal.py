@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from probe.answers.plain import plain
 from probe.errors import printable
 
 READER_GONE = (
@@ -52,8 +53,7 @@ def as_json(record: object) -> str:
     Args:
         record: The object, as JSON values.
     """
-    plain = json.loads(json.dumps(record), parse_constant=lambda name: None)
-    return json.dumps(plain, indent=2)
+    return json.dumps(plain(record), indent=2)
 
 
 def print_json(record: object) -> None:

@@ -96,14 +96,7 @@ def test_matrix_has_r_in_percent_and_hatches_what_was_not_measured():
         mesh = axes.collections[0]
         cells = mesh.get_array().reshape(5, 4)
         assert np.argwhere(np.ma.getmaskarray(cells)).tolist() == [[2, 0]]
-        learned = (
-            np.tri(
-                5,
-                4,
-                -1,
-            )
-            > 0
-        )  # of the others nothing is lost
+        learned = np.tri(5, 4, -1) > 0  # of the others nothing is lost
         lost = (percent[1:].diagonal() - percent).clip(0)
         shown = np.where(
             learned | np.isnan(percent),

@@ -17,6 +17,8 @@ from figures.lines import layer_appearances
 from figures.report.page import report, write_report
 from figures.report.questions import sections
 from figures.report.views import Chart, ChartPoint, ReportFigure
+from probe.answers.study import answers
+from probe.answers.text import with_ends
 from probe.errors import InputError
 from probe.extensions import spread_over
 from probe.tables.table_file import new_table, write_table
@@ -278,5 +280,7 @@ def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
         "conv1",
         "conv2",
     ]
+    for line in answers(found)[0].layers:
+        assert f"{line.layer}: accounts for {with_ends(line.cost)} points" in page
     assert page.index("accounts for, points") < page.index("still there, %")
     assert page.index("still there, %") < page.index("Never learned, or forgotten?")

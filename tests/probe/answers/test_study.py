@@ -186,4 +186,17 @@ def test_markdown_has_a_line_for_each_layer_with_the_numbers_of_the_record():
 
 
 def test_of_one_task_there_is_nothing_to_forget_and_of_outputs_no_answer():
+    R = rows(orders=1)
+    first = R[(R["tasks_seen"] <= 1) & (R["task_position"] == 1)]
+    assert "nothing to forget" in headline(answer(measurements=first))
     assert answers({**tables([], {}), "layers": layers({})}) == []
+
+
+def test_what_may_not_have_been_forgotten_is_no_layers_doing():
+    """Its interval holds 0; the interval stands beside the number, in what it rests on."""
+    unsure = causes()
+    total = unsure["quantity"] == "forgotten"
+    unsure.loc[total, "low"] = -0.01
+    result = answer(causes=unsure)
+    assert result.main_layers == []
+    assert "forgotten [-1.0, 76.0]" in result.belief[0]

@@ -129,12 +129,4 @@ def right(
     found: Analysis, tasks_seen: int | str, feature: str = "output", readout: str = ""
 ) -> NDArray[np.bool_]:
     """Whether each test example is classified correctly, by seed, see `classes`."""
-    return (
-        classes(
-            found,
-            tasks_seen,
-            feature,
-            readout,
-        )
-        == digits()[1].y.numpy()
-    )
+    return classes(found, tasks_seen, feature, readout) == digits()[1].y.numpy()

@@ -120,12 +120,7 @@ def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(
         )
         for feature in FEATURES:
             readout = "" if feature == "output" else "retrain"
-            found = classes(
-                whole,
-                3,
-                feature,
-                readout,
-            )[seed]
+            found = classes(whole, 3, feature, readout)[seed]
             assert Counts.of(test.y, found, 10) == single.counts[feature]
     first, second = classes(
         whole,

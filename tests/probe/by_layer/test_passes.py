@@ -44,12 +44,7 @@ def forwarded(train: int, test: int, readouts: list[str]) -> int:
     torch.manual_seed(0)
     data = [
         (
-            torch.randn(
-                n,
-                3,
-                16,
-                16,
-            ),
+            torch.randn(n, 3, 16, 16),
             torch.arange(n) % 6,
         )
         for n in (train, test)

@@ -61,12 +61,7 @@ def test_it_is_the_linear_readout_of_its_task_alone(found, classes):
         assert own["predicted"].tolist() == linear["predicted"].tolist()
         correct = (own["predicted"] == own["label"]).to_numpy()
         # Batches of other sizes can change the last bits.
-        whole = right(
-            found,
-            3,
-            feature,
-            NAME,
-        )[:, np.isin(TRUTH, classes)]
+        whole = right(found, 3, feature, NAME)[:, np.isin(TRUTH, classes)]
         assert (whole != correct).mean() < 0.02
 
 

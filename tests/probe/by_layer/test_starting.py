@@ -93,12 +93,7 @@ def check_found(
 def test_a_layer_overwritten_with_noise_is_found(
     layer: str, feature: str, readouts: Sequence[str], seed: int
 ) -> None:
-    check_found(
-        layer,
-        feature,
-        seed,
-        readouts,
-    )
+    check_found(layer, feature, seed, readouts)
 
 
 def test_one_of_them_is_among_the_fast_tests() -> None:

@@ -128,15 +128,7 @@ def test_block_ends_and_our_networks_features_are_suggested(name: str) -> None:
     build, features = _BLOCKS[name]
     with global_stream(stream(0)):
         model = build()
-    assert (
-        chosen(
-            model,
-            3,
-            32,
-            32,
-        )
-        == features.split()
-    )
+    assert chosen(model, 3, 32, 32) == features.split()
 
 
 def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape() -> None:

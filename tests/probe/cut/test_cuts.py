@@ -36,14 +36,7 @@ def network(seed: int) -> nn.Module:
         torch.manual_seed(seed)
         model = reduced_resnet18((3, 25, 25), 3, base=4)
         with torch.no_grad():
-            model(
-                torch.randn(
-                    32,
-                    3,
-                    25,
-                    25,
-                )
-            )  # statistics of its own
+            model(torch.randn(32, 3, 25, 25))  # statistics of its own
     return model
 
 
@@ -158,19 +151,9 @@ def test_the_values_of_a_chain_are_those_of_the_whole_model_bit_for_bit(
     cuts = cut_each(
         model,
         ["0.0", "0", "1"],
-        torch.randn(
-            4,
-            1,
-            4,
-            4,
-        ),
+        torch.randn(4, 1, 4, 4),
     )
-    x = torch.randn(
-        9,
-        1,
-        4,
-        4,
-    )
+    x = torch.randn(9, 1, 4, 4)
     kept = x.clone()
     whole = Cuts(tuple(replace(cut, chain=None) for cut in cuts._planned))
     with torch.inference_mode(inference):

@@ -150,12 +150,7 @@ def test_flex_attention_is_followed() -> None:
     """On a CPU it has no backward pass: what is upstream of it cannot be trained there."""
 
     def run(m: Written, x: Tensor) -> Tensor:
-        h = m.a(x)[:, None, :, None].expand(
-            -1,
-            -1,
-            -1,
-            4,
-        )
+        h = m.a(x)[:, None, :, None].expand(-1, -1, -1, 4)
         return m.c(torch.tanh(m.b(flex_attention(h, h, h)[:, 0, :, 0])))
 
     torch.manual_seed(0)

@@ -23,12 +23,7 @@ def sounds():
     if SPEECH.is_file():
         train, test = spoken_digits(SPEECH)
         return train.take(torch.randperm(2700)[:600]), test
-    x = torch.randn(
-        1200,
-        1,
-        24,
-        24,
-    )
+    x = torch.randn(1200, 1, 24, 24)
     y = torch.arange(1200) % 10
     x[torch.arange(1200), 0, 2 * y] += torch.rand(1200, 24)
     return Examples(x[:600], y[:600]), Examples(x[600:], y[600:])

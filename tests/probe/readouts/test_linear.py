@@ -228,12 +228,7 @@ def test_a_weak_penalty_converges_to_scikit_learns_predictions():
     """Parameters are float64: float32 would stall long before."""
     x, y = CASES["fewer examples than features"]
     _, scaled, theirs = of_sklearn(x, y, 1e4)
-    ours = fit_linear(
-        x,
-        y,
-        4,
-        1e4,
-    )
+    ours = fit_linear(x, y, 4, 1e4)
     assert ours.converged
     assert (ours.predict(x).numpy() == theirs.predict(scaled)).mean() >= 0.99
 

@@ -54,12 +54,7 @@ def chain() -> nn.Sequential:
 
 def test_values_are_those_of_the_module_also_where_the_cut_keeps_others():
     model = chain()
-    x = torch.randn(
-        11,
-        1,
-        8,
-        8,
-    )
+    x = torch.randn(11, 1, 8, 8)
     names = ["0", "1", "3", "6"]
     cuts = cut_each(model, names, x).each
     kept = [cut.facts.kept != cut.facts.value for cut in cuts]
@@ -74,12 +69,7 @@ def test_values_are_those_of_the_module_also_where_the_cut_keeps_others():
 
 def test_groups_by_budget_change_no_bit():
     model = chain()
-    x = torch.randn(
-        11,
-        1,
-        8,
-        8,
-    )
+    x = torch.randn(11, 1, 8, 8)
     cuts = cut_each(model, ["0", "1", "3", "6"], x).each
     whole = feature_matrices(cuts, x, batch_size=4)
     for budget in (0, 11 * 4 * 150, 10**9):
@@ -194,12 +184,7 @@ def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module])
     with torch.no_grad():
         model[0].bias[:3] = -4.0
         model[3].bias[:2] = -9.0
-    x = torch.randn(
-        300,
-        1,
-        16,
-        16,
-    )
+    x = torch.randn(300, 1, 16, 16)
     activities = dict[str, Activity]()
     feature_matrices(cut_each(model, ["1", "4"], x).each, x, activities=activities)
     shares = {name: activity.shares() for name, activity in activities.items()}
@@ -365,12 +350,7 @@ def test_a_wide_value_of_unknown_origin_is_projected_alike_unless_its_axis_is_se
 
 def test_a_wide_map_of_unknown_origin_has_its_channels_first_by_convention():
     model = Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), LINE)
-    x = torch.randn(
-        9,
-        8,
-        12,
-        12,
-    )
+    x = torch.randn(9, 8, 12, 12)
     found = feature_matrices(cut_each(model, ["turn"], x).each, x, pooling=MEAN)["turn"]
     torch.testing.assert_close(found[0], x.mean((2, 3)))
     assert "8 channels (first: torch's convention, as no known module" in found[1]
@@ -378,12 +358,7 @@ def test_a_wide_map_of_unknown_origin_has_its_channels_first_by_convention():
 
 def test_several_lines_of_an_example_are_averaged_together():
     """The convolution sees (3 B, 6, 50)."""
-    x = torch.randn(
-        7,
-        3,
-        6,
-        50,
-    )
+    x = torch.randn(7, 3, 6, 50)
     model = Written(lambda m, x: m.head(m.conv(x.flatten(0, 1)).mean(2))[::3], LINE)
     found = feature_matrices(cut_each(model, ["conv"], x).each, x, pooling=MEAN)["conv"]
     value = outputs(model, ["conv"], x)["conv"].unflatten(0, (7, 3))
@@ -398,12 +373,7 @@ class OfWords(nn.Module):
         self.prompts = nn.Parameter(torch.randn(prompts, 5))
         self.all = nn.Linear(5, 5)
 
-    def forward(
-        self,
-        ids: Tensor,
-        *by_position: Tensor,
-        **by_name: Tensor,
-    ) -> Tensor:
+    def forward(self, ids: Tensor, *by_position: Tensor, **by_name: Tensor) -> Tensor:
         words = torch.cat(
             [
                 self.prompts.expand(len(ids), -1, -1),
@@ -463,12 +433,7 @@ def test_padding_and_prompts_are_no_part_of_a_text(
 class Strided(nn.Module):
     def __init__(self, channels: int) -> None:
         super().__init__()
-        self.conv = nn.Conv1d(
-            1,
-            channels,
-            2,
-            2,
-        )
+        self.conv = nn.Conv1d(1, channels, 2, 2)
         self.head = nn.Linear(channels, 2)
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:

@@ -39,22 +39,12 @@ def test_the_axis_and_the_pooling_decide(
 
 
 def test_values_are_averaged_as_torch_does_in_either_layout():
-    value = torch.randn(
-        3,
-        32,
-        14,
-        14,
-    )
+    value = torch.randn(3, 32, 14, 14)
     expected = adaptive_avg_pool2d(value, 4).flatten(1)
     torch.testing.assert_close(
         layout_of((32, 14, 14), 0, Pooling()).rows(value), expected
     )
-    last = value.permute(
-        0,
-        2,
-        3,
-        1,
-    ).contiguous()
+    last = value.permute(0, 2, 3, 1).contiguous()
     torch.testing.assert_close(
         layout_of((14, 14, 32), 2, Pooling()).rows(last), expected
     )

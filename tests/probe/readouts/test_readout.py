@@ -99,12 +99,7 @@ def test_nearest_class_mean_is_scikit_learns(classes):
     x, y, test, truth = clouds()
     train, later = scaled(x, test)
     expected = NearestCentroid().fit(train, y.numpy()).predict(later)
-    ours = Ncm().predict(
-        x,
-        y,
-        test,
-        classes,
-    )
+    ours = Ncm().predict(x, y, test, classes)
     assert ours.tolist() == expected.tolist()
     assert (ours == truth).double().mean() > 0.5
 
@@ -120,17 +115,7 @@ def test_k_nearest_is_scikit_learns_whatever_fits_in_memory(
     x, y, test, _ = clouds()
     train, later = scaled(x, test)
     expected = KNeighborsClassifier(n_neighbors=k).fit(train, y.numpy()).predict(later)
-    assert (
-        Knn(k=k)
-        .predict(
-            x,
-            y,
-            test,
-            4,
-        )
-        .tolist()
-        == expected.tolist()
-    )
+    assert Knn(k=k).predict(x, y, test, 4).tolist() == expected.tolist()
 
 
 def test_all_examples_as_neighbours_give_the_largest_class_and_ties_the_lowest():
@@ -179,12 +164,7 @@ def test_k_examples_of_each_class_are_what_it_is_fitted_to():
                 x,
                 y,
             ]
-            return super().predict(
-                x,
-                y,
-                test,
-                classes,
-            )
+            return super().predict(x, y, test, classes)
 
     def rows(x, y):
         return {
@@ -197,11 +177,7 @@ def test_k_examples_of_each_class_are_what_it_is_fitted_to():
             ).tolist()
         }
 
-    def read_with(
-        k,
-        seed,
-        order,
-    ):
+    def read_with(k, seed, order):
         train = Examples(x[order], y[order])
         named = {
             "index": 1,

@@ -109,12 +109,7 @@ class Odd(Kept):
 
     by_scores = True
 
-    def loss(
-        self,
-        model,
-        x,
-        y,
-    ):
+    def loss(self, model, x, y):
         few = functional.cross_entropy(model(x[:3].clone()), y[:3])
         twice = few + model(x).square().mean()
         return twice + 0.1 * sum(p.square().sum() for p in model.parameters())
@@ -162,12 +157,7 @@ def assert_close(
     within,
 ):
     for one, other in zip(a, b, strict=True):
-        torch.testing.assert_close(
-            one,
-            other,
-            rtol=within,
-            atol=within,
-        )
+        torch.testing.assert_close(one, other, rtol=within, atol=within)
 
 
 @given(networks(), st.sampled_from([Kept, Odd]), st.sampled_from([0, 2**17]))
@@ -224,12 +214,7 @@ def cnn() -> nn.Sequential:
 
 
 class GradientPenalty(Objective):
-    def loss(
-        self,
-        model,
-        x,
-        y,
-    ):
+    def loss(self, model, x, y):
         loss = functional.cross_entropy(model(x), y)
         grads = torch.autograd.grad(loss, list(model.parameters()), create_graph=True)
         return loss + sum(grad.square().sum() for grad in grads)
@@ -238,12 +223,7 @@ class GradientPenalty(Objective):
 class Masked(Kept):
     """A learner of a user's that is derived from one that trains without autograd."""
 
-    def loss(
-        self,
-        model,
-        x,
-        y,
-    ):
+    def loss(self, model, x, y):
         scores = model(x)
         scores[:, 2] = -1e4
         return functional.cross_entropy(scores, y % 2)
@@ -295,12 +275,7 @@ def test_costs_are_those_of_autograd(name):
     """A convolution's is that of all its windows, by whatever way it is computed."""
     both = (OpsMeter(), OpsMeter())
     for meter, written in zip(both, (True, False), strict=True):
-        trained(
-            COUNTED[name](),
-            Objective(),
-            written=written,
-            meter=meter,
-        )
+        trained(COUNTED[name](), Objective(), written=written, meter=meter)
     assert both[0].total == both[1].total > 0
 
 

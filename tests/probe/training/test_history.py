@@ -75,12 +75,7 @@ class Steps(Objective):
     def __init__(self) -> None:
         self.seen: list[tuple[float, int, int]] = []
 
-    def loss(
-        self,
-        model: nn.Module,
-        x: torch.Tensor,
-        y: torch.Tensor,
-    ) -> torch.Tensor:
+    def loss(self, model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         logits = model(x)
         loss = functional.cross_entropy(logits, y)
         self.seen.append((loss.item(), int((logits.argmax(1) == y).sum()), len(y)))

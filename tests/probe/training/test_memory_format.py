@@ -130,9 +130,4 @@ def test_the_layout_moves_no_weight_beyond_rounding(
         stream(0),
     )
     for ours, theirs in zip(model.parameters(), plain.parameters(), strict=True):
-        torch.testing.assert_close(
-            ours,
-            theirs,
-            rtol=1e-4,
-            atol=1e-5,
-        )
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)

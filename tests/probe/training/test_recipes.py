@@ -27,12 +27,7 @@ STEPS = EPOCHS * 4
 
 def data() -> Examples:
     draw = stream(0, "data")
-    x = torch.randn(
-        N,
-        4,
-        generator=draw,
-        dtype=torch.float64,
-    )
+    x = torch.randn(N, 4, generator=draw, dtype=torch.float64)
     return Examples(x, torch.randint(3, (N,), generator=draw))
 
 
@@ -310,12 +305,7 @@ def test_early_stopping_is_the_plain_loop(patience: int, most: int) -> None:
         steps,
     )
     expected, epochs = stopped_plainly(patience, 0.3, most)
-    torch.testing.assert_close(
-        weights(model),
-        expected,
-        rtol=1e-9,
-        atol=1e-11,
-    )
+    torch.testing.assert_close(weights(model), expected, rtol=1e-9, atol=1e-11)
     assert len(steps.losses) - 1 == epochs
     assert (epochs < most) == (patience < 40)
 

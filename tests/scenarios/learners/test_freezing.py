@@ -103,17 +103,8 @@ def test_the_other_layers_learn_as_on_what_the_frozen_ones_give(
 
 def test_no_layer_is_frozen_before_its_task_or_by_an_empty_list():
     plain = learner("ewc_online", model=with_norm())
-    empty = learner(
-        "ewc_online",
-        model=with_norm(),
-        freeze=[],
-    )
-    later = learner(
-        "ewc_online",
-        model=with_norm(),
-        freeze=["0"],
-        freeze_from=3,
-    )
+    empty = learner("ewc_online", model=with_norm(), freeze=[])
+    later = learner("ewc_online", model=with_norm(), freeze=["0"], freeze_from=3)
     for trainee in (plain, empty, later):
         learn(trainee, TASKS[:2])
     assert same(later, plain)
@@ -127,11 +118,7 @@ def test_no_layer_is_frozen_before_its_task_or_by_an_empty_list():
 @pytest.mark.parametrize("kind", ["ewc", "si", "ewc_online", "rwalk"])
 def test_no_penalty_is_on_what_is_frozen(kind):
     trainee = learn(
-        learner(
-            kind,
-            model=with_norm(),
-            freeze=["0"],
-        ),
+        learner(kind, model=with_norm(), freeze=["0"]),
         TASKS[:2],
     )
     names = {name.partition(".")[2] for name in trainee.state()} - {""}

@@ -18,12 +18,7 @@ Floats = NDArray[np.float64]
 
 def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit():
     """The same task again, by whole-batch descent: its gradient is that of its memory."""
-    recipe = Recipe(
-        epochs=5,
-        batch_size=1000,
-        optimizer="sgd",
-        learning_rate=0.05,
-    )
+    recipe = Recipe(epochs=5, batch_size=1000, optimizer="sgd", learning_rate=0.05)
     own = learner("gem", "cnn3", recipe, memory_per_class=1000)
     plain = learner("finetune", "cnn3", recipe)
     for one in (TASKS[0], replace(TASKS[0], index=2)):
@@ -73,11 +68,7 @@ def by_active_sets(g, past):
         for active in combinations(range(len(past)), size):
             rows = past[list(active)]
             rows = rows / np.maximum(
-                np.linalg.norm(
-                    rows,
-                    axis=1,
-                    keepdims=True,
-                ),
+                np.linalg.norm(rows, axis=1, keepdims=True),
                 1e-300,
             )
             point = g - np.linalg.pinv(rows, rcond=1e-12) @ (rows @ g) if active else g

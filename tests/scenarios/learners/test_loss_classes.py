@@ -93,11 +93,7 @@ def test_the_loss_of_lwf_is_the_one_computed_by_hand(
         "strength": strength,
     }
     own = learn(
-        learner(
-            "lwf",
-            recipe=RECIPE,
-            **given,
-        ),
+        learner("lwf", recipe=RECIPE, **given),
         TASKS[:2],
     )
     own.begin(TASKS[2])

@@ -66,24 +66,14 @@ def tiny_study(kind):
 
 def scenario_of_digits():
     """Three tasks of two digits, 24 examples of each to learn and 16 to test."""
-    digits = limited(
-        load("digits"),
-        train=24,
-        test=16,
-    )
+    digits = limited(load("digits"), train=24, test=16)
     halves = {
         "train": digits.train,
         "test": digits.test,
     }
     few = {name: half.of_classes(range(CLASSES)) for name, half in halves.items()}
     double = {name: Examples(half.x.double(), half.y) for name, half in few.items()}
-    return split_by_class(
-        Dataset(
-            name="digits",
-            classes=CLASSES,
-            **double,
-        )
-    )
+    return split_by_class(Dataset(name="digits", classes=CLASSES, **double))
 
 
 def learner(kind, scenario):

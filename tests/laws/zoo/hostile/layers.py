@@ -146,16 +146,6 @@ def functional_dropout_on_both_sides(m, x):
 )
 def pixel_by_pixel(m, x):
     """Of a single image a look at the values must not lose how they lie in memory."""
-    h = (
-        m.a(x)
-        .permute(0, 2, 3, 1)
-        .contiguous()
-        .permute(
-            0,
-            3,
-            1,
-            2,
-        )
-    )
+    h = m.a(x).permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
     h = m.b(m.mix(m.drop(h))).mean((2, 3))
     return m.c(h)

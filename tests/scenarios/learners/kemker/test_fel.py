@@ -16,12 +16,7 @@ TASKS = digits(20).tasks
 
 def test_defaults_are_the_papers():
     """The size in its table, and the supplement's recipe."""
-    model = FixedExpansion.network(
-        FelSettings(),
-        (1, 28, 28),
-        10,
-        10,
-    )
+    model = FixedExpansion.network(FelSettings(), (1, 28, 28), 10, 10)
     numbers = sum(tensor.numel() for tensor in model.state_dict().values())
     assert round(4 * numbers / 1e6, 2) == 4.54
     recipe = FelSettings().training.instead_of(Recipe(epochs=7))
@@ -36,12 +31,7 @@ def test_defaults_are_the_papers():
 def test_hidden_units_have_the_activation_of_the_settings():
     x = torch.randn(50, 64)
     for name in ("relu", "tanh", "sigmoid"):
-        hidden = FixedExpansion.network(
-            FelSettings(activation=name),
-            (64,),
-            10,
-            2,
-        )[0]
+        hidden = FixedExpansion.network(FelSettings(activation=name), (64,), 10, 2)[0]
         assert torch.equal(hidden(x), getattr(torch, name)(hidden[1](x)))
 
 
@@ -71,11 +61,7 @@ def test_an_example_teaches_only_what_its_firing_units_are_joined_to():
             "connected": 0.2,
             "firing": share,
         }
-        own = learner(
-            "fel",
-            recipe=recipe,
-            **small,
-        )
+        own = learner("fel", recipe=recipe, **small)
         before = copy.deepcopy(own.model.state_dict())
         hidden = own.model.get_submodule("hidden")(x)
         fired = (own.model.get_submodule("fel")(hidden) != 0).squeeze(0)
@@ -95,11 +81,7 @@ def test_an_example_teaches_only_what_its_firing_units_are_joined_to():
 @given(
     st.integers(2, 9).flatmap(
         lambda units: st.tuples(
-            st.lists(
-                st.integers(-2, 2),
-                min_size=units,
-                max_size=units,
-            ),
+            st.lists(st.integers(-2, 2), min_size=units, max_size=units),
             st.integers(2, units),
         )
     )
@@ -112,12 +94,7 @@ def test_the_extreme_units_fire_ties_by_number(case):
     most = order[: firing - firing // 2]
     least = order[len(order) - firing // 2 :]
     expected = [1 if unit in most else -1 if unit in least else 0 for unit in units]
-    own = Expansion(
-        2,
-        len(excitation),
-        2,
-        firing,
-    )
+    own = Expansion(2, len(excitation), 2, firing)
     assert own.signs(torch.tensor([excitation]))[0].tolist() == expected
     assert Expansion(12, 6, 6, 3)(torch.zeros(1, 12)).tolist() == [
         [

@@ -33,11 +33,7 @@ KINDS = {
     "geppnet": (Geppnet, MapSettings(**TINY)),
     "geppnet_stm": (
         GeppnetStm,
-        GeppnetStmSettings(
-            **TINY,
-            memory=30,
-            sleep_interval=40,
-        ),
+        GeppnetStmSettings(**TINY, memory=30, sleep_interval=40),
     ),
 }
 
@@ -51,19 +47,9 @@ def make(kind, dtype=torch.float32, **changes):
             **changes,
         }
     )
-    model = of.network(
-        settings,
-        (1, 8, 8),
-        10,
-        6,
-    )
+    model = of.network(settings, (1, 8, 8), 10, 6)
     initialize(model, "murata", stream(0, "init"))
-    return of(
-        model.to(dtype),
-        Recipe(epochs=2, batch_size=16),
-        settings,
-        0,
-    )
+    return of(model.to(dtype), Recipe(epochs=2, batch_size=16), settings, 0)
 
 
 def incremental(limit=None, dtype=torch.float32):
@@ -110,22 +96,12 @@ def test_the_sizes_are_table_2_s():
         (784, 10, 60_000, 190.08, 0.94),
         (1280, 100, 28_779, 150.38, 1.54),
     ):
-        model = Geppnet.network(
-            MapSettings(),
-            (dims,),
-            classes,
-            2,
-        )
+        model = Geppnet.network(MapSettings(), (dims,), classes, 2)
         weights = sum(p.numel() for p in model.parameters()) - classes  # no biases
         assert 4 * (weights + examples * (dims + 1)) / 1e6 == pytest.approx(
             printed, abs=0.011
         )
-        own = GeppnetStm(
-            model,
-            Recipe(),
-            GeppnetStmSettings(),
-            0,
-        )
+        own = GeppnetStm(model, Recipe(), GeppnetStmSettings(), 0)
         assert own.stored_bytes() == 0
         own.learned = 1
         assert (own.stored_bytes() - 300 * 8) / 1e6 == pytest.approx(more, abs=0.005)

@@ -99,22 +99,13 @@ def test_a_lifted_path_computes_the_same_and_moves_only_what_is_free(
     before = copy.deepcopy(net)
     shown = copy.deepcopy(net)
     shown.keep(TASK, PATH)
-    lifted = LiftedPath(
-        net,
-        PATH,
-        TASK,
-        CLASSES,
-    )
+    lifted = LiftedPath(net, PATH, TASK, CLASSES)
     with torch.no_grad():
         torch.testing.assert_close(lifted(data.x), shown(data.x)[:, CLASSES])
     fit(
         lifted,
         data,
-        Recipe(
-            epochs=3,
-            batch_size=8,
-            learning_rate=0.01,
-        ),
+        Recipe(epochs=3, batch_size=8, learning_rate=0.01),
         stream(0, "fit"),
     )
     assert all(map(torch.equal, net.parameters(), before.parameters()))

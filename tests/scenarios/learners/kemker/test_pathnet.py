@@ -56,19 +56,9 @@ def accuracy(own, task):
 
 def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order():
     """Gates, the learned flag and scores go by the task's index, not by when it was learned."""
-    model = PathNet.network(
-        SMALL,
-        (65,),
-        10,
-        5,
-    )
+    model = PathNet.network(SMALL, (65,), 10, 5)
     initialize(model, RECIPE.init, stream(0, "init"))
-    own = Noting(
-        model,
-        RECIPE,
-        SMALL,
-        0,
-    )
+    own = Noting(model, RECIPE, SMALL, 0)
     best = {}
     scores = {}
     untrained = sum(accuracy(own, task) for task in TASKS) / 5

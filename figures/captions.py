@@ -218,11 +218,11 @@ def caption(
         doubts: The sentences on doubts about trainings.
 
     >>> caption(["Accuracy", ""], [r"my\\$er"], pd.DataFrame())
-    'Accuracy. Learner: my$er.'
+    'Accuracy. Method: my$er.'
     """
     texts = list(sentences)
     if learners:
-        texts.append(f"Learner{'s' * (len(learners) > 1)}: {together(learners)}")
+        texts.append(f"Method{'s' * (len(learners) > 1)}: {together(learners)}")
     if len(measurements):
         one_order = "with one order, a task and its position cannot be told apart"
         several_orders = "orders are averaged within a seed first"

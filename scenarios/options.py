@@ -186,7 +186,7 @@ class RunOptions(JobOptions):
     """
 
     variant: str | None = flag("A variant of the study, such as small.")
-    learners: str | None = flag("Run only these learners, such as er,si.")
+    learners: str | None = flag("Run only these methods, such as er,si.")
     seeds: int | None = flag("Number of seeds.")
     orders: str | None = flag("Task orders: rotate, none or shuffle:N.")
     epochs: int | None = flag("Epochs of training and retraining.")
@@ -298,7 +298,7 @@ class ModelOptions(JobOptions):
         "multi: only the classes of an example's own task compete; or single."
     )
     learner: str = flag(
-        "Name of the learner in tables if the files do not name it.", "model"
+        "Name of the method in tables if the files do not name it.", "model"
     )
     train_limit: int | None = flag(
         "Training examples per class, of each task if data have tasks."
@@ -336,9 +336,9 @@ class FigureOptions:
     width: float | None = flag("Width of a figure in inches, 1 to 30.")
     font_size: float | None = flag("Font size of titles and labels in points, 4 to 30.")
     font: str | None = flag("serif, sans-serif, monospace or an installed font.")
-    learners: str | None = flag("Learners in the order to draw them, such as er,si.")
+    learners: str | None = flag("Methods in the order to draw them, such as er,si.")
     label: tuple[str, ...] | None = flag(
-        "Printed name of a learner, er='Replay'; repeatable."
+        "Printed name of a method, er='Replay'; repeatable."
     )
     readouts: str | None = flag("Readouts, such as retrain,linear; all by default.")
     out: Path | None = flag("Folder to write to; DIR/figures/asked by default.")
@@ -354,7 +354,7 @@ class InitOptions:
     network: str | None = flag(
         "A network of `probe list`; by default one for the data."
     )
-    learners: str | None = flag("Learners; finetune,er,offline by default.")
+    learners: str | None = flag("Methods; finetune,er,offline by default.")
     own: bool = flag("Also write mynets.py with a network and data to edit.", False)
 
 
@@ -367,7 +367,7 @@ class MetricsOptions:
         "Test examples of each task, 10,20,...; equal by default."
     )
     reference: Path | None = flag(
-        "R of the cumulative learner, for intransigence, rho, Omega."
+        "R of the cumulative method, for intransigence, rho, Omega."
     )
     ideal: float | None = flag("Offline accuracy on the first task, for Omega.")
     costs: Path | None = flag(

@@ -29,7 +29,7 @@ from probe.tables.layer_text import points
 from probe.tables.schemas import CAUSE_VERDICTS
 
 QUESTION = "Which layer forgot what?"
-NEEDS = "a learner whose layers were measured"
+NEEDS = "a method whose layers were measured"
 TABLES = ("layers", "causes", "measurements")
 
 _COST = "#D55E00"
@@ -65,12 +65,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         titles += [title, "Still there (%)"] if has_causes else [title]
     each = 2 if has_causes else 1
     across = each * page.across(2) if len(shown) > 1 else each
-    (grid,) = page.blocks(
-        [titles],
-        across,
-        wide=len(shown) > 1,
-        share_y=False,
-    )
+    (grid,) = page.blocks([titles], across, wide=len(shown) > 1, share_y=False)
     for k, answer in enumerate(shown):
         panels = grid[each * k : each * (k + 1)]
         _name_layers(panels, answer)

@@ -27,7 +27,7 @@ from probe.metrics.murata import RETRAIN
 from probe.tables.table_file import where
 
 QUESTION = "Which tasks does each layer favor?"
-NEEDS = "a learner and the F1 of its tasks"
+NEEDS = "a method and the F1 of its tasks"
 TABLES = ("summary", "learners", "measurements")
 
 

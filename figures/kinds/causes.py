@@ -23,7 +23,7 @@ from probe.tables.layer_text import points
 from probe.tables.table_file import where
 
 QUESTION = "Which layer's change caused it?"
-NEEDS = "a learner whose networks after each task were put back layer by layer"
+NEEDS = "a method whose networks after each task were put back layer by layer"
 TABLES = ("causes",)
 
 _GRAY = "0.75"  # of classes that have come since

@@ -38,7 +38,7 @@ _CONTROLS = {
 """Controls by their name in layers.csv: learner that lends its appearance, and name in print."""
 
 QUESTION = "What can retraining still reach from each layer?"
-NEEDS = "a learner with two features or more, measured by the readout retrain"
+NEEDS = "a method with two features or more, measured by the readout retrain"
 TABLES = ("summary", "learners", "layers")
 
 

@@ -21,7 +21,7 @@ from probe.tables.summary import seed_means
 from probe.tables.table_file import where
 
 QUESTION = "How did the features themselves change?"
-NEEDS = "a learner with diagnostics of two layers"
+NEEDS = "a method with diagnostics of two layers"
 TABLES = ("diagnostics", "learners")
 
 _PANELS = {

@@ -22,7 +22,7 @@ READOUTS = ("retrain", "linear", "linear-task")
 """Readouts that have panels, in this order; the later ones only where they fit on the page."""
 
 QUESTION = "What is missing in each layer?"
-NEEDS = "a learner and the accuracy missing in its layers"
+NEEDS = "a method and the accuracy missing in its layers"
 TABLES = ("layers", "statements")
 
 

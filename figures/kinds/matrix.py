@@ -28,7 +28,7 @@ MOST_ANNOTATED = 10
 """Most tasks for which cells show their values; in smaller cells no number could be read."""
 
 QUESTION = "What does the network still know after each task?"
-NEEDS = "a learner and its accuracies after each task"
+NEEDS = "a method and its accuracies after each task"
 TABLES = ("measurements",)
 
 

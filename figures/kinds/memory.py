@@ -127,7 +127,7 @@ def draw_sampling(tables: StudyTables, page: Page) -> Figure | None:
         rows["kind"].unique(),
         f"Average accuracy after {captions.counted(T, 'task')} by the strategy that "
         "selects the stored samples",
-        "Within a group the kind of learner and the number of samples are the same",
+        "Within a group the kind of method and the number of samples are the same",
         captions.points_are(rows),
         kinds=True,
     )
@@ -137,14 +137,14 @@ def draw_sampling(tables: StudyTables, page: Page) -> Figure | None:
 memory = Kind(
     draw_memory,
     "What does a larger memory gain?",
-    "a kind of learner with two budgets",
+    "a kind of method with two budgets",
     _TABLES,
 )
 
 sampling = Kind(
     draw_sampling,
     "Which samples are best stored?",
-    "a kind of learner with two strategies at the same budget",
+    "a kind of method with two strategies at the same budget",
     _TABLES,
 )
 
@@ -288,7 +288,7 @@ def _group_names(
     names = [page.display_name(kind) for kind, _, _ in groups]
     _, budget, unit = groups[0]
     if len({group[1:] for group in groups}) == 1:
-        return f"Learner, with {budget} stored samples {unit}", names
+        return f"Method, with {budget} stored samples {unit}", names
     pairs = zip(names, groups, strict=True)
     full_names = [f"{name}, {count} {unit}" for name, (_, count, unit) in pairs]
-    return "Learner, with stored samples", full_names
+    return "Method, with stored samples", full_names

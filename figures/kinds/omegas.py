@@ -28,8 +28,8 @@ SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD
 _BAR = 0.26  # width of a bar along x
 _EDGE: dict[str, Any] = {"edgecolor": "0.2", "linewidth": 0.6}
 
-QUESTION = "How near to offline training does each learner come?"
-NEEDS = "two learners that differ, and the accuracy of Offline"
+QUESTION = "How near to offline training does each method come?"
+NEEDS = "two methods that differ, and the accuracy of Offline"
 TABLES = ("metrics",)
 
 

@@ -85,8 +85,8 @@ sessions = Kind(
         "far, on the base set, which is learned first, and on the newest session",
         across="Session $i$",
     ),
-    "Do learners retain the base set, and learn new sessions?",
-    "two learners and two sessions",
+    "Do methods retain the base set, and learn new sessions?",
+    "two methods and two sessions",
     _TABLES,
 )
 
@@ -100,6 +100,6 @@ fixed = Kind(
         across="Tasks learned",
     ),
     "How much of all that is to come has been learned?",
-    "two learners with fixed_accuracy after two tasks or more",
+    "two methods with fixed_accuracy after two tasks or more",
     _TABLES,
 )

@@ -33,8 +33,8 @@ _LEAST = 3  # spokes, of which fewer hold no area
 _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
 _ABOVE = 18  # points between a panel and its title, for the name of the first criterion
 
-QUESTION = "Where is each learner strong, and where weak?"
-NEEDS = "two learners with all seven criteria, that differ in three of them"
+QUESTION = "Where is each method strong, and where weak?"
+NEEDS = "two methods with all seven criteria, that differ in three of them"
 TABLES = ("metrics", "learners")
 
 
@@ -99,8 +99,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "middle to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: "
         "samples storage size; CE: computational efficiency; REM: remembering; BWT+: "
         "positive backward transfer; FWT: forward transfer",
-        _listed("Left out, as the same for all learners:", constant),
-        _listed("Small panels: one learner each, with", in_small),
+        _listed("Left out, as the same for all methods:", constant),
+        _listed("Small panels: one method each, with", in_small),
         captions.means_are(points),
     )
     side = 1.0 if small else 2.3
@@ -167,7 +167,7 @@ def _grid(
     large = figure.add_subplot(spec[:2, :2], projection="polar")
     _web(large, spokes, scale=True)
     if small:
-        large.set_title("All learners", pad=_ABOVE)
+        large.set_title("All methods", pad=_ABOVE)
     # Those beside and below the large panel, which has rows and columns 0 and 1.
     cells = [cell for cell in np.ndindex(rows, columns) if max(cell) > 1]
     panels = []

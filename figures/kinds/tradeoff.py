@@ -31,8 +31,8 @@ QUADRANTS = {
 _NAME_WIDE = 0.25
 _NAME_HIGH = 0.11
 
-QUESTION = "Does a learner forget, or fail to learn?"
-NEEDS = "a learner with forgetting and intransigence (besides the learner cumulative)"
+QUESTION = "Does a method forget, or fail to learn?"
+NEEDS = "a method with forgetting and intransigence (besides the learner cumulative)"
 TABLES = ("metrics", "learners")
 
 

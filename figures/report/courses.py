@@ -23,11 +23,7 @@ def course(_: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
         for learner in matrices.learners:
             series = {}
             for feature in matrices.features:
-                R = matrices.matrix(
-                    learner,
-                    feature,
-                    readout,
-                ).values
+                R = matrices.matrix(learner, feature, readout).values
                 means = {t: R[t, :t].mean() for t in range(1, len(R))}
                 if points := _points(means):
                     series[feature] = points
@@ -38,17 +34,8 @@ def course(_: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
                     up="accuracy on these, in %",
                     among=matrices.features,
                 )
-                yield ReportFigure(
-                    learner=learner,
-                    readout=readout,
-                    view=view,
-                )
-                yield from _each_task(
-                    matrices,
-                    learner,
-                    readout,
-                    list(series),
-                )
+                yield ReportFigure(learner=learner, readout=readout, view=view)
+                yield from _each_task(matrices, learner, readout, list(series))
 
 
 def _each_task(
@@ -57,11 +44,7 @@ def _each_task(
     """Yield a chart for each layer, with a line for each task from the step that learned it."""
     T = matrices.tasks
     for layer in spread_over(features, _MOST):
-        R = matrices.matrix(
-            learner,
-            layer,
-            readout,
-        ).values
+        R = matrices.matrix(learner, layer, readout).values
         series = {}
         for j in spread_over(range(1, T), _MOST):
             series[f"task {j}"] = _points({t: R[t, j - 1] for t in range(j, T + 1)})
@@ -82,14 +65,7 @@ def _each_task(
 
 def _points(accuracies: Mapping[int, float]) -> list[ChartPoint]:
     finite = {t: 100 * float(x) for t, x in accuracies.items() if math.isfinite(x)}
-    return [
-        ChartPoint(
-            x=t,
-            value=x,
-            tip=f"{x:.1f}",
-        )
-        for t, x in finite.items()
-    ]
+    return [ChartPoint(x=t, value=x, tip=f"{x:.1f}") for t, x in finite.items()]
 
 
 def budget(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
@@ -112,11 +88,7 @@ def _budgets(tables: Tables) -> Iterator[ReportFigure]:
             up="accuracy, in %",
             zero=False,
         )
-        yield ReportFigure(
-            learner=learner,
-            title=feature,
-            view=view,
-        )
+        yield ReportFigure(learner=learner, title=feature, view=view)
 
 
 def _losses(tables: Tables, among: Sequence[str]) -> Iterator[ReportFigure]:
@@ -128,12 +100,7 @@ def _losses(tables: Tables, among: Sequence[str]) -> Iterator[ReportFigure]:
             mean = losses.groupby("epoch", sort=False)["loss"].agg(fmean)
             finite = mean[np.isfinite(mean)]
             series[feature] = [
-                ChartPoint(
-                    x=x,
-                    value=y,
-                    tip=f"{y:.3f}",
-                )
-                for x, y in finite.items()
+                ChartPoint(x=x, value=y, tip=f"{y:.3f}") for x, y in finite.items()
             ]
         view = Chart(
             series=series,
@@ -142,8 +109,4 @@ def _losses(tables: Tables, among: Sequence[str]) -> Iterator[ReportFigure]:
             among=among,
         )
         if view.drawn:
-            yield ReportFigure(
-                learner=learner,
-                readout=readout,
-                view=view,
-            )
+            yield ReportFigure(learner=learner, readout=readout, view=view)

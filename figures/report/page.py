@@ -68,11 +68,7 @@ def write_report(
             settings[name] = sheet
     write_text(
         path,
-        report(
-            runs,
-            settings,
-            learners,
-        ),
+        report(runs, settings, learners),
     )
     return path
 
@@ -98,12 +94,7 @@ def report(
     continual = [name for name in measured.unique() if name not in CONTROLS]
     for name in learners or ():
         if name not in continual:
-            raise unknown(
-                "learner",
-                name,
-                continual,
-                "in these tables",
-            )
+            raise unknown("learner", name, continual, "in these tables")
     shown = [*(learners or continual[:_MOST]), *CONTROLS]
     runs = {run: _of_learners(tables, shown) for run, tables in runs.items()}
     all_sections = sections(runs)
@@ -121,12 +112,7 @@ def report(
         compared=[
             sheet
             for name, tables in others
-            for sheet in compared_sheets(
-                first_run,
-                first_tables,
-                name,
-                tables,
-            )
+            for sheet in compared_sheets(first_run, first_tables, name, tables)
         ],
         sections=all_sections,
         choices=_choices(all_sections),
@@ -155,11 +141,7 @@ def _axis(shown: Iterable[Answer]) -> ChartAxis:
             if line.cost:
                 ends += [100 * line.cost.low, 100 * line.cost.high]
     ticks = [t for t in value_axis(ends).ticks if min(ends) <= t <= max(ends)]
-    return ChartAxis(
-        min(ends),
-        max(ends),
-        ticks,
-    )
+    return ChartAxis(min(ends), max(ends), ticks)
 
 
 def _choices(shown: Sequence[Section]) -> dict[str, list[str]]:

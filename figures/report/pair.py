@@ -34,11 +34,7 @@ def pair_report(diff: "Diff", path: str | Path) -> Path:
     """
     answer = diff.answer
     unit = score_unit(answer.score)
-    axes = draw_remedies(
-        diff.remedies,
-        unit=unit,
-        is_accuracy=answer.is_accuracy,
-    )
+    axes = draw_remedies(diff.remedies, unit=unit, is_accuracy=answer.is_accuracy)
     page = template("pair.html").render(
         answer=answer,
         unit=unit,

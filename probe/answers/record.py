@@ -2,6 +2,7 @@
 
 from probe.analysis.intervals import Estimate
 from probe.immutable import immutable
+from probe.tables.schemas import OPEN
 
 LITTLE_ROOM = 0.02
 """The room in accuracy below which a layer can show little."""
@@ -118,13 +119,16 @@ class Answer:
     def main_layers(self) -> list[str]:
         """The fewest layers whose changes account for more than half of what was forgotten.
 
-        The largest costs first; empty if it is not shown that anything was forgotten,
-        or costs shown to be above 0 do not reach half.
+        The largest costs first, without layers of which the verdict cannot tell; empty
+        if it is not shown that anything was forgotten, or these costs do not reach half.
         """
         if self.forgotten is None or not self.forgotten.low > 0:
             return []
-        costs = [(line.cost, line.layer) for line in self.layers if line.cost]
-        shown = [(cost.value, layer) for cost, layer in costs if cost.low > 0]
+        shown = [
+            (line.cost.value, line.layer)
+            for line in self.layers
+            if line.cost and line.cost.low > 0 and line.verdict != OPEN
+        ]
         names = []
         total = 0.0
         for value, layer in sorted(shown, reverse=True):

@@ -16,7 +16,7 @@ from probe.answers.record import LITTLE_ROOM, Answer, Interval, LayerLine
 from probe.tables.layer_text import is_part, points
 from probe.tables.matrices import Matrices
 from probe.tables.note_text import listed, note_sentences
-from probe.tables.schemas import CONTROLS, TRAINING, Tables
+from probe.tables.schemas import CONTROLS, OPEN, TRAINING, Tables
 from probe.tables.table_file import records, where
 
 FIRST = "linear"
@@ -137,11 +137,7 @@ def _lines(row_of: _Rows, layers: list[str]) -> Iterator[LayerLine]:
 def _interval(row: Any) -> Interval | None:
     if _value(row) is None:
         return None
-    return Interval(
-        value=row.value,
-        low=row.low,
-        high=row.high,
-    )
+    return Interval(value=row.value, low=row.low, high=row.high)
 
 
 def _value(row: Any) -> float | None:
@@ -244,7 +240,7 @@ def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
         line.layer for line in held if line.room is not None and line.room < LITTLE_ROOM
     ]
     if small:
-        yield f"no room at {listed(small)}: untrained reaches joint, only drops count"
+        yield f"no room at {listed(small)}: untrained does as well, only drops count"
 
 
 def _next(lines: tuple[LayerLine, ...], *, is_training: bool) -> Iterator[str]:
@@ -252,8 +248,8 @@ def _next(lines: tuple[LayerLine, ...], *, is_training: bool) -> Iterator[str]:
     if not any(line.cost for line in lines):
         yield "to learn whose change: measure causes, with the networks after each task"
     else:
-        yield "to bring it back: probe.diff of two checkpoints measures remedies"
-    if any(line.verdict == "open" for line in lines):
-        yield "where it says cannot tell: use more test examples or trainings"
+        yield "to bring it back: run probe.diff on two checkpoints for remedies"
+    if unsettled := [line.layer for line in lines if line.verdict == OPEN]:
+        yield f"to settle {listed(unsettled)}: use more test examples or trainings"
     if not is_training:
         yield "three trainings: intervals then speak of the method"

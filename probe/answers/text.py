@@ -8,7 +8,7 @@ from probe.answers.record import Answer, Interval, LayerLine
 from probe.errors import printable
 from probe.tables.layer_text import points
 from probe.tables.note_text import listed
-from probe.tables.schemas import CAUSE_VERDICTS
+from probe.tables.schemas import CAUSE_VERDICTS, OPEN
 
 WIDTH = 80
 """The columns of a terminal."""
@@ -18,7 +18,6 @@ _CAUSE = 32  # columns of a cause, more where its interval is long
 _BAR = 6  # columns of the longest bar
 _SCALE = 7  # columns between untrained and joint
 _TITLE = 9  # columns before a sentence
-_OPEN = "open"  # the verdict that is none
 
 
 def with_ends(interval: Interval, decimals: int = 1) -> str:
@@ -36,7 +35,7 @@ def with_ends(interval: Interval, decimals: int = 1) -> str:
 
 def word_of(verdict: str) -> str:
     """Return a verdict as it is read."""
-    return CAUSE_VERDICTS[_OPEN] if verdict == _OPEN else verdict
+    return CAUSE_VERDICTS[OPEN] if verdict == OPEN else verdict
 
 
 def cut(name: str, width: int) -> str:
@@ -161,7 +160,7 @@ def verdict_lines(answers: Iterable[Answer]) -> Iterator[str]:
     """Yield a line for each verdict in answers, with its meaning."""
     verdicts = {line.verdict for answer in answers for line in answer.layers}
     for word, meaning in CAUSE_VERDICTS.items():
-        if word in verdicts and word != _OPEN:
+        if word in verdicts and word != OPEN:
             yield f"{word:<{_TITLE}}{meaning}"
 
 

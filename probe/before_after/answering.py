@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from probe.answers.record import Interval
+from probe.answers.text import word_of
 from probe.before_after.answer import Answer, BlockLine, RemedyLine
 from probe.before_after.content import Content
 from probe.before_after.inside import common_path
@@ -26,7 +27,6 @@ from probe.rewinding.parts import REST
 
 _BEST = 3  # remedies in the answer
 _FEW = 200  # examples below which intervals are wide
-_OPEN = "open"  # the verdict that is none
 _REMEDY_OF = {
     STATISTICS_ONLY: STATISTICS_BACK,
     ATTRIBUTE: ATTRIBUTES_BACK,
@@ -98,7 +98,7 @@ class Evidence(Findings):
                     old=row.restored,
                     new=row.new if self.setting.has_new else None,
                     verdict=row.verdict,
-                    words="cannot tell" if row.verdict == _OPEN else row.verdict,
+                    words=word_of(row.verdict),
                 )
             )
         return tuple(lines)

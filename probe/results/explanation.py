@@ -40,6 +40,8 @@ FORMULAS: Mapping[str, tuple[Coefficients, ...]] = {
 }
 """The sums in each quantity that is a function of accuracies on one task: one, or a ratio."""
 
+_SIGNS = {1.0: "+", -1.0: "-"}  # other coefficients are printed as numbers
+
 _MEANS = (
     "A[t,j]: accuracy on the task at position j after t of T tasks; max over t = j .. "
     "T-1; b: of the untrained network; C: of the offline-trained network; offline: of "
@@ -54,8 +56,13 @@ def _formula(sums: Sequence[Coefficients]) -> str:
 
     >>> _formula(FORMULAS["retained"])
     '(A[T,j] - b[j]) / (C[j] - b[j])'
+    >>> _formula([{Term.END: 1, Term.FLOOR: -0.5}])
+    'A[T,j] -0.5 b[j]'
     """
-    texts = [" - ".join(coefficients) for coefficients in sums]
+    texts = []
+    for coefficients in sums:
+        signed = [f"{_SIGNS.get(c, f'{c:+g}')} {t}" for t, c in coefficients.items()]
+        texts.append(" ".join(signed).removeprefix("+ "))
     return texts[0] if len(texts) == 1 else " / ".join(f"({text})" for text in texts)
 
 

@@ -77,12 +77,7 @@ def metric_rows(
     report = predictions.plan.report
     for job in predictions.runs:
         seeds_and_values = values.setdefault(job.learner, defaultdict(list))
-        for name, value in _metrics_of(
-            predictions,
-            job,
-            peers,
-            metrics,
-        ):
+        for name, value in _metrics_of(predictions, job, peers, metrics):
             seeds_and_values[name].append((job.seed, value))
             # The same metric once more, of the orders that begin with this task.
             if by_first and name.metric.startswith("omega_") and not job.offline:
@@ -97,13 +92,7 @@ def metric_rows(
                 means[name] = mean
         for head in report.heads:
             for metric, score in cl_scores(_criteria(means, head), report):
-                means[
-                    _Name(
-                        head,
-                        "diaz_rodriguez",
-                        metric,
-                    )
-                ] = score
+                means[_Name(head, "diaz_rodriguez", metric)] = score
         rows += [
             {
                 "learner": learner,
@@ -154,11 +143,7 @@ def cl_scores(
         for metric, score in scores.items():
             yield (
                 f"{metric}[{name}]",
-                SeedMean(
-                    mean=score,
-                    std=math.nan,
-                    seeds=seeds,
-                ),
+                SeedMean(mean=score, std=math.nan, seeds=seeds),
             )
 
 
@@ -201,23 +186,9 @@ def _metrics_of(
 
     peers: all jobs of the study, to compare with.
     """
-    yield from _murata(
-        predictions,
-        job,
-        peers,
-    )
-    yield from _of_outputs(
-        predictions,
-        job,
-        peers,
-        metrics,
-    )
-    yield from _of_layers(
-        predictions,
-        job,
-        peers,
-        metrics,
-    )
+    yield from _murata(predictions, job, peers)
+    yield from _of_outputs(predictions, job, peers, metrics)
+    yield from _of_layers(predictions, job, peers, metrics)
     yield from _of_costs(predictions, job)
 
 
@@ -233,19 +204,11 @@ def _murata(predictions: Predictions, job: Job, peers: _Peers) -> _Values:
     for feature, row in predictions.retrained(job).items():
         pra = predictions.pra[row]
         yield (
-            _Name(
-                "",
-                "murata",
-                f"pra[{feature}]",
-            ),
+            _Name("", "murata", f"pra[{feature}]"),
             pra,
         )
         if ceiling is not None and job.kind != UNTRAINED:
-            name = _Name(
-                "",
-                "murata",
-                f"forgetting_strength[{feature}]",
-            )
+            name = _Name("", "murata", f"forgetting_strength[{feature}]")
             yield name, forgetting_strength(predictions.pra[ceiling], pra)
 
 
@@ -273,28 +236,16 @@ def _of_outputs(
         if offline:
             final = predictions.outputs.get((offline.name, head), {}).get(offline.last)
             # Offline has the tasks in base order; knowing nothing it is no ideal.
-            ideal = _ideal(
-                predictions,
-                final,
-                job,
-            )
+            ideal = _ideal(predictions, final, job)
         card = scorecard(
             R,
             reference=predictions.R(cumulative, head) if cumulative else None,
             ideal=ideal,
             test_sizes=sizes,
         )
-        for paper, metric, value in _of_matrix(
-            R,
-            card,
-            metrics,
-        ):
+        for paper, metric, value in _of_matrix(R, card, metrics):
             yield (
-                _Name(
-                    head,
-                    paper,
-                    metric,
-                ),
+                _Name(head, paper, metric),
                 value,
             )
 
@@ -335,39 +286,14 @@ def _of_layers(
     if R is not None and readouts and R.tasks > 1:
         yield _Name("", "deep_shallow", "shallow_forgetting"), shallow_forgetting(R)
     for readout, feature in product(readouts, hidden):
-        A = predictions.A(
-            job,
-            feature,
-            readout,
-            untrained,
-        )
+        A = predictions.A(job, feature, readout, untrained)
         if A is None:
             continue
-        ceiling = (
-            predictions.at_end(
-                offline,
-                feature,
-                readout,
-            )
-            if offline
-            else None
-        )
+        ceiling = predictions.at_end(offline, feature, readout) if offline else None
         sizes = predictions.test_sizes(job)
-        ideal = _ideal(
-            predictions,
-            ceiling,
-            job,
-        )
-        card = scorecard(
-            A,
-            ideal=ideal,
-            test_sizes=sizes,
-        )
-        for paper, metric, value in _of_matrix(
-            A,
-            card,
-            metrics,
-        ):
+        ideal = _ideal(predictions, ceiling, job)
+        card = scorecard(A, ideal=ideal, test_sizes=sizes)
+        for paper, metric, value in _of_matrix(A, card, metrics):
             yield (
                 _Name(
                     "",
@@ -380,12 +306,7 @@ def _of_layers(
             )
         at_output = R
         if readout in predictions.task_aware_readouts:
-            at_output = predictions.A(
-                job,
-                output,
-                readout,
-                untrained,
-            )
+            at_output = predictions.A(job, output, readout, untrained)
         if readout in ("linear", "linear-task") and at_output and at_output.tasks > 1:
             deep = _Name(
                 "",
@@ -408,18 +329,10 @@ def _of_costs(predictions: Predictions, job: Job) -> _Values:
         return
     report = predictions.plan.report
     columns = {name: [cost[name] for cost in costs] for name in costs[0]}
-    scores = criteria_of_costs(
-        columns,
-        report.ce_epsilon,
-        report.ce_form,
-    )
+    scores = criteria_of_costs(columns, report.ce_epsilon, report.ce_form)
     for name, value in scores.items():
         yield (
-            _Name(
-                "",
-                "diaz_rodriguez",
-                name,
-            ),
+            _Name("", "diaz_rodriguez", name),
             value,
         )
     yield _Name("", "kemker", "model_size_mb"), columns["kept_bytes"][-1] / 1e6

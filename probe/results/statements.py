@@ -163,15 +163,7 @@ def _stated(layer: Layer) -> Iterator[tuple[str, Estimate, float]]:
             continue
         steps = layer.terms.T - 1 if name == "loses_plasticity" else 1
         margin = MARGIN / steps
-        is_shown = (
-            verdict_of(
-                layer,
-                name,
-                estimate,
-                margin,
-            )
-            == "yes"
-        )
+        is_shown = verdict_of(layer, name, estimate, margin) == "yes"
         at_output = name in _AT_OUTPUT or (name == "learns_less" and is_shown)
         if layer.chance is None or at_output:
             yield name, estimate, margin
@@ -223,7 +215,8 @@ def _in_range(row: Any, scope: str) -> str:
     if row.scope != scope:
         return "open"
     # What never changes forgets nothing, although that says nothing of learning.
-    return "no" if row.verdict == "unchanged" else str(row.verdict)
+    is_kept = row.verdict == "unchanged" and row.statement == "forgets"
+    return "no" if is_kept else str(row.verdict)
 
 
 def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int | None:
@@ -232,8 +225,9 @@ def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int |
     None where the layer is decided (its verdict is not `open`), or the range is one
     layer or two neighbors, which more seeds would not tell apart.
     """
-    is_short = last is not None and first is not None and last - first < 2
-    if first is None or is_short or rows[first].verdict != "open":
+    if first is None or rows[first].verdict != "open":
+        return None
+    if last is not None and last - first < 2:
         return None
     row = rows[first]
     estimate = Estimate(

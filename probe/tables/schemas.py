@@ -85,16 +85,19 @@ SCOPES = NETWORK, TRAINING = "network", "training"
 """Whom an interval speaks of: these networks, over test examples; or, from three
 trainings on, this way of training, over seeds and test examples."""
 
+OPEN = "open"
+"""The verdict that is none."""
+
 CAUSE_VERDICTS: Mapping[str, str] = {
     "costs": "its change does harm, and undoing it repairs",
     "repairs": "putting it back repairs, though its change by itself does no harm",
     "breaks": "its change does harm, but putting only it back repairs nothing",
-    "harms": "its change does harm; how is open",
+    "harms": "its change does harm; that undoing it repairs is not shown",
     "helps": "its change serves the old tasks, and undoing it would hurt",
     "together": "it does something only together with other layers",
     "depends": "what its change does depends on the other layers",
     "none": "its change does nothing",
-    "open": "cannot tell",
+    OPEN: "cannot tell",
 }
 """The verdicts on the change of a layer, with their meanings, see `probe.rewinding.verdicts`."""
 
@@ -134,7 +137,7 @@ _AMOUNT, _AMOUNT_OR_NONE = (Column(dtype, 0, 2**63 - 1) for dtype in ("int64", "
 _METRIC = TEXT._replace(choices=("accuracy", "pra", "f1"))
 _NAME = TEXT._replace(choices=(*QUANTITIES, "chance"))
 _STATEMENT = TEXT._replace(choices=tuple(STATEMENTS))
-_VERDICT = TEXT._replace(choices=("yes", "no", "open", *WITHHELD))
+_VERDICT = TEXT._replace(choices=("yes", "no", OPEN, *WITHHELD))
 _SCORE = TEXT._replace(choices=("accuracy", "loss"))
 _OF_BLOCK = ("attributed", "restored", "broken", "net")
 _CAUSE = TEXT._replace(choices=("forgotten", "competition", "lost", *_OF_BLOCK))

@@ -145,7 +145,7 @@ def report(
         typer.Option(help="FILE.html, .md or .json; DIR/report.html by default."),
     ] = None,
     learners: Annotated[
-        str | None, typer.Option(help="Learners, as er,si; 12 by default.")
+        str | None, typer.Option(help="Methods, as er,si; 12 by default.")
     ] = None,
 ) -> None:
     """Write one HTML page that says which layer forgot what, with figures and tables.
@@ -183,7 +183,7 @@ def compare(
 @app.command()
 def explain(
     directory: Directory,
-    learner: Annotated[str, typer.Option(help="A learner of the study.")],
+    learner: Annotated[str, typer.Option(help="A method of the study.")],
     readout: Annotated[str, typer.Option(help="A readout downstream of the feature.")],
     feature: Annotated[str, typer.Option(help="The layer.")],
     quantity: Annotated[

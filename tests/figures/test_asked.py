@@ -79,7 +79,7 @@ def test_flags_draw_what_they_say(probe, run, tmp_path):
     assert [path.name for path in paths] == names
     # 300 to an inch.
     assert int.from_bytes(paths[0].read_bytes()[16:20]) == 975
-    assert "Learners: yours and EWC=old." in paths[2].read_text("utf-8")
+    assert "Methods: yours and EWC=old." in paths[2].read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_a_name_with_a_dollar_sign_is_found_under_it():
     assert seen.titles(figure)[0] == r"$\alpha$"
     figure, caption = draw_kinds(["matrix"], rows, Options())["matrix"]
     assert seen.titles(figure)[0] == r"a\$b"
-    assert "Learner: a$b." in caption
+    assert "Method: a$b." in caption
 
 
 def test_a_color_is_the_users_and_a_title_is_left_out():

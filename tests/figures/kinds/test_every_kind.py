@@ -61,8 +61,8 @@ MARKS = dict.fromkeys(SHAPES, pytest.mark.slow) | {
 }
 NEEDS = {name: figure_of(name).NEEDS for name in KINDS}
 # These need sweeps: their own tests draw them in several shapes.
-EXEMPLARS = {name for name in KINDS if NEEDS[name].startswith("a kind of learner")}
-COMPARING = {name for name in KINDS if NEEDS[name].startswith("two learners")}
+EXEMPLARS = {name for name in KINDS if NEEDS[name].startswith("a kind of method")}
+COMPARING = {name for name in KINDS if NEEDS[name].startswith("two methods")}
 PAIRS = []
 for shape, name in product(SHAPES, sorted(set(KINDS) - EXEMPLARS)):
     # A panel for each layer of every network: a quarter of a minute.
@@ -126,7 +126,7 @@ def test_a_figure_fits_on_a_page_and_in_a_column_in_another_font(name):
     assert "\n" not in caption
     assert ".." not in caption
     assert "Data: digits, cnn3, 2 orders, 2 seeds; orders are averaged" in caption
-    assert "Learner" in caption
+    assert "Method" in caption
 
 
 def test_a_study_of_only_offline_and_empty_tables_have_nothing_to_draw():

@@ -136,7 +136,7 @@ def test_each_point_is_the_tables_in_its_group_and_color():
     (axes,) = figure.axes
     assert seen.tick_names(axes) == ["Finetune", "EWC", "RWalk"]
     assert axes.get_xticks().tolist() == [0, 1, 2]
-    assert figure.get_supxlabel() == "Learner, with 10 stored samples per class"
+    assert figure.get_supxlabel() == "Method, with 10 stored samples per class"
     between = [line.get_xdata()[0] for line in axes.lines if len(line.get_xdata()) == 2]
     assert between == [0.5, 1.5]
     assert seen.legend(figure) == [

@@ -263,7 +263,7 @@ def test_what_is_the_same_for_all_learners_is_no_result():
     tables = StudyTables(metrics=invented.metrics(names, **SAME), learners=learners)
     web = figures.spider(tables).axes[0]
     assert [text.get_text() for text in web.texts[-4:]] == ["A", "CE", "REM", "BWT+"]
-    assert "the same for all learners: MS, SSS and FWT" in papers.caption(
+    assert "the same for all methods: MS, SSS and FWT" in papers.caption(
         "spider", tables
     )
     assert len(seen.legend(figures.omegas(tables))) == 2
@@ -299,7 +299,7 @@ def spokes(line):
 def test_the_large_panel_holds_every_learner_and_small_ones_each_between_its_bounds():
     assert tuple(diaz_rodriguez.NAMES.values()) == invented.CRITERIA
     large, *small = papers.figure("spider").axes
-    assert large.get_title() == "All learners"
+    assert large.get_title() == "All methods"
     for name, line in zip(
         [*papers.LEARNERS, *papers.SWEEP],
         large.lines,

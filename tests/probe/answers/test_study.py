@@ -28,13 +28,7 @@ def answer(statements=(), missing=None, **others):
     lacking = (
         {"conv1": 0.0, "conv2": 0.3, "output": 0.6} if missing is None else missing
     )
-    (only,) = answers(
-        tables(
-            list(statements),
-            lacking,
-            **others,
-        )
-    )
+    (only,) = answers(tables(list(statements), lacking, **others))
     return only
 
 
@@ -77,6 +71,8 @@ def test_the_headline_names_the_fewest_layers_that_account_for_more_than_half():
     assert competing.main_layers == ["conv2", "more classes"]
     assert headline(competing).endswith("over half by conv2, more classes")
     assert answer(causes=causes(competition=-0.9)).main_layers == []
+    untold = causes(("costs", "open", "costs"))
+    assert "conv2" not in answer(causes=untold).main_layers
     unsure = causes()
     unsure["low"] = -0.01
     assert answer(causes=unsure).main_layers == []

@@ -183,6 +183,13 @@ def test_a_layer_that_lacks_seeds_leaves_the_first_layer_open():
     assert (row.first_possible, row.first_confirmed) == ("conv1", "conv3")
 
 
+def test_a_layer_that_never_changed_forgot_nothing_but_may_never_have_learned():
+    table = stated(INTACT[0], INTACT[1], layer("conv3", FORGOTTEN, 0.9))
+    table.loc[table["feature"] == INTACT[0].feature, "verdict"] = "unchanged"
+    first = first_layers(table, {"ft": 3}).set_index("statement")["first_possible"]
+    assert (first["forgets"], first["below_ceiling"]) == ("conv3", INTACT[0].feature)
+
+
 def test_that_the_output_learned_less_is_stated_where_it_is_shown_and_never_denied():
     """Right after a task, only the classes seen so far compete, at the ceiling all do."""
     for learned, shown in ((0.5, {"learns_less": "yes"}), (0.9, {})):

@@ -281,7 +281,7 @@ def _group_names(
     """Return the label of x and the names of the groups, with the budget if budgets differ.
 
     >>> _group_names([("er", 10, "per class"), ("ewc", 10, "per class")], Page())
-    ('Learner, with 10 stored samples per class', ['ER', 'EWC'])
+    ('Method, with 10 stored samples per class', ['ER', 'EWC'])
     >>> _group_names([("er", 10, "per class"), ("er", 20, "per class")], Page())
     ('Learner, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
     """

@@ -283,7 +283,7 @@ def _group_names(
     >>> _group_names([("er", 10, "per class"), ("ewc", 10, "per class")], Page())
     ('Method, with 10 stored samples per class', ['ER', 'EWC'])
     >>> _group_names([("er", 10, "per class"), ("er", 20, "per class")], Page())
-    ('Learner, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
+    ('Method, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
     """
     names = [page.display_name(kind) for kind, _, _ in groups]
     _, budget, unit = groups[0]

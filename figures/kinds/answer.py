@@ -24,8 +24,7 @@ from figures.page import Page
 from figures.tables import StudyTables
 from probe.answers.record import Answer, LayerLine
 from probe.answers.study import answers
-from probe.answers.text import word_of
-from probe.tables.layer_text import points
+from probe.tables.layer_text import points, word_of
 from probe.tables.schemas import CAUSE_VERDICTS
 
 QUESTION = "Which layer forgot what?"

@@ -24,11 +24,12 @@ from figures.report.questions import sections
 from figures.report.views import ChartAxis, Section, label, short, value_axis
 from probe.answers.record import Answer
 from probe.answers.study import answers
-from probe.answers.text import answers_as_text, cut, headline, word_of
+from probe.answers.text import answers_as_text, cut, headline
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
 from probe.tables.compared import compared_sheets
 from probe.tables.folder import read_tables
+from probe.tables.layer_text import word_of
 from probe.tables.schemas import CAUSE_VERDICTS, CONTROLS, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import where

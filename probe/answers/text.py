@@ -6,7 +6,7 @@ from textwrap import wrap
 
 from probe.answers.record import Answer, Interval, LayerLine
 from probe.errors import printable
-from probe.tables.layer_text import points
+from probe.tables.layer_text import points, word_of
 from probe.tables.note_text import listed
 from probe.tables.schemas import CAUSE_VERDICTS, OPEN
 
@@ -31,11 +31,6 @@ def with_ends(interval: Interval, decimals: int = 1) -> str:
     low = f"{round(100 * interval.low, decimals) + 0:.{decimals}f}"
     high = f"{round(100 * interval.high, decimals) + 0:.{decimals}f}"
     return f"{points(interval.value)} [{low}, {high}]"
-
-
-def word_of(verdict: str) -> str:
-    """Return a verdict as it is read."""
-    return CAUSE_VERDICTS[OPEN] if verdict == OPEN else verdict
 
 
 def cut(name: str, width: int) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from probe.answers.record import Interval
-from probe.answers.text import word_of
 from probe.before_after.answer import Answer, BlockLine, RemedyLine
 from probe.before_after.content import Content
 from probe.before_after.inside import common_path
@@ -24,6 +23,7 @@ from probe.before_after.remedies import (
 from probe.before_after.setting import PutBack
 from probe.immutable import immutable
 from probe.rewinding.parts import REST
+from probe.tables.layer_text import word_of
 
 _BEST = 3  # remedies in the answer
 _FEW = 200  # examples below which intervals are wide

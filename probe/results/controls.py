@@ -46,7 +46,12 @@ def control_rows(predictions: Predictions) -> Iterator[Row]:
     for jobs in jobs_of.values():
         features = predictions.features(jobs[0])
         for readout, feature in product(predictions.readouts_of(jobs), features):
-            yield from _of_layer(predictions, jobs, readout, feature)
+            yield from _of_layer(
+                predictions,
+                jobs,
+                readout,
+                feature,
+            )
 
 
 def _of_layer(

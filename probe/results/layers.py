@@ -138,7 +138,12 @@ class _Stack:
     def _control(self, control: Job, feature: str) -> int | None:
         """Return the last row of a control, under the head of the learner."""
         head = main_head(self.jobs[0])
-        return self.predictions.at_end(control, feature, self.readout, head)
+        return self.predictions.at_end(
+            control,
+            feature,
+            self.readout,
+            head,
+        )
 
     @cached_property
     def seeds(self) -> list[int]:

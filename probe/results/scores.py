@@ -203,10 +203,7 @@ def _murata(predictions: Predictions, job: Job, peers: _Peers) -> _Values:
         ceiling = outputs.get(offline.last)
     for feature, row in predictions.retrained(job).items():
         pra = predictions.pra[row]
-        yield (
-            _Name("", "murata", f"pra[{feature}]"),
-            pra,
-        )
+        yield _Name("", "murata", f"pra[{feature}]"), pra
         if ceiling is not None and job.kind != UNTRAINED:
             name = _Name("", "murata", f"forgetting_strength[{feature}]")
             yield name, forgetting_strength(predictions.pra[ceiling], pra)
@@ -244,10 +241,7 @@ def _of_outputs(
             test_sizes=sizes,
         )
         for paper, metric, value in _of_matrix(R, card, metrics):
-            yield (
-                _Name(head, paper, metric),
-                value,
-            )
+            yield _Name(head, paper, metric), value
 
 
 def _ideal(predictions: Predictions, row: int | None, job: Job) -> float | None:
@@ -331,8 +325,5 @@ def _of_costs(predictions: Predictions, job: Job) -> _Values:
     columns = {name: [cost[name] for cost in costs] for name in costs[0]}
     scores = criteria_of_costs(columns, report.ce_epsilon, report.ce_form)
     for name, value in scores.items():
-        yield (
-            _Name("", "diaz_rodriguez", name),
-            value,
-        )
+        yield _Name("", "diaz_rodriguez", name), value
     yield _Name("", "kemker", "model_size_mb"), columns["kept_bytes"][-1] / 1e6

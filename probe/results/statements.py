@@ -21,7 +21,7 @@ from probe.analysis.statements import (
 )
 from probe.immutable import immutable
 from probe.results.layers import Layer
-from probe.tables.schemas import NETWORK, TRAINING, Row
+from probe.tables.schemas import NETWORK, OPEN, TRAINING, Row
 from probe.tables.table_file import new_table
 
 
@@ -213,7 +213,7 @@ def _ranges(
 def _in_range(row: Any, scope: str) -> str:
     """Return the verdict of a layer; a layer with fewer seeds than others is open."""
     if row.scope != scope:
-        return "open"
+        return OPEN
     # What never changes forgets nothing, although that says nothing of learning.
     is_kept = row.verdict == "unchanged" and row.statement == "forgets"
     return "no" if is_kept else str(row.verdict)
@@ -225,7 +225,7 @@ def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int |
     None where the layer is decided (its verdict is not `open`), or the range is one
     layer or two neighbors, which more seeds would not tell apart.
     """
-    if first is None or rows[first].verdict != "open":
+    if first is None or rows[first].verdict != OPEN:
         return None
     if last is not None and last - first < 2:
         return None

@@ -9,7 +9,7 @@ import pandas as pd
 from probe.analysis.intervals import half_width
 from probe.metrics.murata import RETRAIN
 from probe.stored_names import ReadoutName
-from probe.tables.schemas import OFFLINE, UNTRAINED, Tables
+from probe.tables.schemas import CAUSE_VERDICTS, OFFLINE, OPEN, UNTRAINED, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import where
 
@@ -86,12 +86,17 @@ def count_tasks(layers: pd.DataFrame) -> int:
     return int(max(layers["task_position"].dropna(), default=1))
 
 
+def word_of(verdict: str) -> str:
+    """Return a verdict as it is read."""
+    return CAUSE_VERDICTS[OPEN] if verdict == OPEN else verdict
+
+
 def statement_sheet(statements: pd.DataFrame) -> Sheet:
     """Return the statements on layers, each with the interval that decides it, in points."""
     lines = []
     for row in statements.itertuples():
-        verdict = "cannot tell" if row.verdict == "open" else row.verdict
         name = row.statement.replace("_", " ")
+        verdict = word_of(row.verdict)
         cells = row.learner, row.readout, row.feature, name, interval(row), verdict
         lines.append(cells)
     columns = ("learner", "readout", "layer", "statement", "points", "verdict")

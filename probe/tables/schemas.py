@@ -92,7 +92,7 @@ CAUSE_VERDICTS: Mapping[str, str] = {
     "costs": "its change does harm, and undoing it repairs",
     "repairs": "putting it back repairs, though its change by itself does no harm",
     "breaks": "its change does harm, but putting only it back repairs nothing",
-    "harms": "its change does harm; that undoing it repairs is not shown",
+    "harms": "its change breaks, or undoing it repairs: one is shown, not both",
     "helps": "its change serves the old tasks, and undoing it would hurt",
     "together": "it does something only together with other layers",
     "depends": "what its change does depends on the other layers",

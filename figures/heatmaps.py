@@ -7,12 +7,14 @@ from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
+from matplotlib.typing import ColorType
 
 from figures import captions, layout, style
 from figures.maps import BORDERS, Cell, HeatMap
@@ -35,13 +37,13 @@ SHADES = ListedColormap(
 )
 """Colors of the tones of a loss, white first, the same as on the page."""
 
-_DARK = 6  # the first tone on which white has the higher contrast (WCAG 2.1)
+_DARK = 0.179  # luminance below which white has the higher contrast (WCAG 2.1)
 
 WEAK = "0.45"
 """Color of a number whose interval includes 0, on a light cell."""
 
 MARKS = (
-    "White up to 0.5 points, and the darker the more; a number below 0 is a gain",
+    "Up to 0.5 points all cells have the first color; a number below 0 is a gain",
     "Italic: its 95 % interval includes 0",
     "Striped: in doubt, no statement rests on it",
 )
@@ -67,6 +69,13 @@ class _Size(NamedTuple):
     height: float
     fits: bool
     legible: bool
+
+
+def shades(cmap: str) -> ListedColormap:
+    """Return the colors of the tones: of a colormap of matplotlib, or `SHADES` for ""."""
+    if not cmap:
+        return SHADES
+    return ListedColormap(colormaps[cmap](np.linspace(0, 1, SHADES.N)))
 
 
 def fitting(page: Page, blocks: Sequence[Block]) -> Sequence[Block]:
@@ -110,7 +119,8 @@ def draw_maps(page: Page, blocks: Sequence[Block], label: str) -> list[Axes]:
     for axes, view in zip(grid, maps, strict=True):
         spec = axes.get_subplotspec()
         named = not same or spec is None or spec.is_first_col()
-        mesh = _draw_map(axes, view, numbers=size.legible, decimals=decimals)
+        colors = shades(page.options.cmap)
+        mesh = _draw_map(axes, view, colors, numbers=size.legible, decimals=decimals)
         axes.set_ylim(len(rows), 0)
         names = captions.shortened(rows if same else view.rows)[: len(view.rows)]
         texts = names if named else [""] * len(names)
@@ -194,12 +204,20 @@ def _beside(page: Page, maps: Sequence[HeatMap]) -> float:
     return _BESIDE + 0.06 * page.scale * max(0, longest - 14)
 
 
-def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool, decimals: bool) -> QuadMesh:
+def _draw_map(
+    axes: Axes,
+    view: HeatMap,
+    colors: ListedColormap,
+    *,
+    numbers: bool,
+    decimals: bool,
+) -> QuadMesh:
     """Draw a map, input at the top, and return its colored mesh.
 
     Args:
         axes: The axes.
         view: The map, of L layers by T task positions and all tasks.
+        colors: The colors of the tones.
         numbers: Whether cells show their numbers.
         decimals: Whether these have a decimal, where they are below 10 points.
     """
@@ -209,7 +227,7 @@ def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool, decimals: bool) -> Qu
         np.arange(shape[1] + 1),
         np.arange(shape[0] + 1),
         np.ma.masked_invalid(points).reshape(shape).clip(0),
-        cmap=SHADES,
+        cmap=colors,
         norm=NORM,
         edgecolor="0.8" if numbers else "none",
         linewidth=0.4,
@@ -227,23 +245,31 @@ def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool, decimals: bool) -> Qu
             )
             axes.add_patch(stripes)
         if numbers:
-            _write_loss(axes, x + 0.5, y + 0.5, cell, decimals=decimals)
+            _write_loss(axes, x + 0.5, y + 0.5, cell, colors, decimals=decimals)
     _name_tasks(axes, view)
     strip(axes)
     return mesh
 
 
-def _write_loss(axes: Axes, x: float, y: float, cell: Cell, *, decimals: bool) -> None:
+def _write_loss(
+    axes: Axes,
+    x: float,
+    y: float,
+    cell: Cell,
+    colors: ListedColormap,
+    *,
+    decimals: bool,
+) -> None:
     """Write the points lost into a cell, in italics if the interval includes 0."""
     if cell.tone is None:
         return
     lost = 100 * cell.value
     short = abs(lost) >= 9.95 or not decimals
     text = str(round(lost)) if short else cell.text
-    number = write(axes, x, y, text, cell.tone)
+    number = write(axes, x, y, text, colors(cell.tone))
     if cell.weak:
         number.set_fontstyle("italic")
-        if cell.tone < 3:
+        if cell.tone < 3 and colors is SHADES:
             number.set_color(WEAK)
 
 
@@ -257,7 +283,7 @@ def _name_tasks(axes: Axes, view: HeatMap) -> None:
     axes.set_xticks([k + 0.5 for k in ticks], [view.columns[k] for k in ticks])
 
 
-def write(axes: Axes, x: float, y: float, number: str, tone: int) -> Text:
+def write(axes: Axes, x: float, y: float, number: str, color: ColorType) -> Text:
     """Write a number into the middle of a cell, in black, or in white on a dark one.
 
     Args:
@@ -265,16 +291,19 @@ def write(axes: Axes, x: float, y: float, number: str, tone: int) -> Text:
         x: The cell's position along x.
         y: The cell's position along y.
         number: The number.
-        tone: The tone of the cell's color.
+        color: The cell's color.
 
     Returns:
         The text.
     """
+    # WCAG 2.1's relative luminance.
+    linear = ((np.array(to_rgb(color)) + 0.055) / 1.055) ** 2.4
+    luminance = linear @ (0.2126, 0.7152, 0.0722)
     text = axes.text(
         x,
         y,
         number,
-        color="white" if tone >= _DARK else "black",
+        color="white" if luminance < _DARK else "black",
         size=style.digits_size(),
         ha="center",
         va="center_baseline",

@@ -27,6 +27,7 @@ class Options:
         labels: The printed names, by the learner's name in the tables; colors and
             markers do not change.
         colors: The colors, by the learner's name in the tables; markers do not change.
+        cmap: The colormap of heat maps, a name of matplotlib's; "" for the house's own.
         title: Whether the question and the study stand above the panels.
         readouts: The readouts to draw, None = all; the output has no readout and is
             always drawn.
@@ -46,6 +47,7 @@ class Options:
     learners: Names | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     colors: Mapping[str, str] = field(default_factory=dict)
+    cmap: str = ""
     title: bool = True
     readouts: Names | None = None
     panel: int | str | None = None

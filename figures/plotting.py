@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
 
 import pandas as pd
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import is_color_like
@@ -38,6 +39,7 @@ class _Options(TypedDict, total=False):
     learners: Sequence[str] | None
     labels: Mapping[str, str] | None
     colors: Mapping[str, str] | None
+    cmap: str
     title: bool
     readouts: Sequence[str] | None
     panel: int | str | None
@@ -118,7 +120,7 @@ def draw_kinds(
     colors = {plain(name): color for name, color in options.colors.items()}
     options = replace(options, learners=learners, labels=labels, colors=colors)
     _check_formulas(labels.values())
-    _check_colors(colors.values())
+    _check_colors(colors.values(), options.cmap)
     tables = read_source(source)
     selected = select(tables, options)
     figures: dict[str, tuple[Figure, str]] = {}
@@ -295,8 +297,10 @@ def _lacks_retraining(module: Any, options: Options) -> bool:
     return "summary" in module.TABLES and RETRAIN not in readouts
 
 
-def _check_colors(colors: Iterable[str]) -> None:
-    """Raise InputError for a color that matplotlib does not know."""
+def _check_colors(colors: Iterable[str], cmap: str) -> None:
+    """Raise InputError for a color or a colormap that matplotlib does not know."""
+    if cmap and cmap not in colormaps:
+        raise unknown("colormap", cmap, colormaps, "in matplotlib")
     for color in colors:
         if not is_color_like(color):
             raise InputError(

@@ -83,7 +83,7 @@ ax.legend()
 # %%
 # LaTeX, and a folder that :func:`probe.load` reads.
 
-print(result.latex("linear"))
+print(result.latex())
 with TemporaryDirectory() as folder:
     result.save(f"{folder}/mine")
     print(

@@ -39,6 +39,15 @@ _KEYS: list[Entry] = [
         color=_COST, alpha=0.6, label="forgotten points that its change accounts for"
     ),
     Line2D([], [], color=_HELD, marker="o", linestyle="", label="still there"),
+    Line2D(
+        [],
+        [],
+        color=_HELD,
+        marker="o",
+        markerfacecolor="white",
+        linestyle="",
+        label="below untrained",
+    ),
     Line2D([], [], color="0.3", label="untrained to joint (dotted: never learned)"),
 ]
 

@@ -14,11 +14,12 @@ import math
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
+from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from figures import captions, layout
-from figures.heatmaps import NORM, SHADES, strip, write
+from figures.heatmaps import NORM, shades, strip, write
 from figures.maps import BORDERS
 from figures.page import Page
 from figures.tables import StudyTables
@@ -57,7 +58,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     impossible = [tables.impossible(R) for R in matrices.values()]
     for axes, R, gray in zip(grid, matrices.values(), impossible, strict=True):
         legible = R.tasks <= MOST_ANNOTATED and page.legible(R.tasks, R.tasks + 1)
-        mesh = _heat_map(axes, R, gray, legible=legible)
+        colors = shades(page.options.cmap).with_extremes(under="0.82")
+        mesh = _heat_map(axes, R, gray, colors, legible=legible)
         # As in a matrix, row 0 is on top.
         axes.yaxis.set_inverted(True)
     any_gray = any(gray.any() for gray in impossible)
@@ -105,14 +107,18 @@ def _sizes(page: Page, learners: int, tasks: int) -> tuple[int, float, float]:
 
 
 def _heat_map(
-    axes: Axes, R: AccuracyMatrix, gray: NDArray[np.bool_], *, legible: bool
+    axes: Axes,
+    R: AccuracyMatrix,
+    gray: NDArray[np.bool_],
+    colors: Colormap,
+    *,
+    legible: bool,
 ) -> QuadMesh:
     """Draw R, (T+1, T), in percent, a cell for each element; return the colored mesh.
 
     If `legible`, the cells that are not gray show their numbers.
     """
     T = R.tasks
-    colors = SHADES.with_extremes(under="0.82")
     # Points lost since the task was learned, R[j, j]; gains and tasks to come count as 0.
     tasks_seen, index = np.indices(R.values.shape)
     lost = np.where(tasks_seen <= index, 0, R.values[1:].diagonal() - R.values)
@@ -145,5 +151,5 @@ def _heat_map(
     if legible:
         for row, column in np.argwhere(~np.isnan(R.values) & ~gray):
             text = f"{100 * R.values[row, column]:.0f}"
-            write(axes, column + 1, row, text, tone=NORM(points[row, column]))
+            write(axes, column + 1, row, text, colors(NORM(points[row, column])))
     return mesh

@@ -393,10 +393,16 @@ def _is_count(values: Floats) -> bool:
 
 
 def within_range(name: str, estimate: Estimate) -> Estimate:
-    """Clip the interval of a quantity to values that an accuracy, or a difference, can have."""
-    least = 0 if name in ("accuracy", "floor", "ceiling") else -1
+    """Clip the interval of a quantity to the values that the sum of its terms can have.
+
+    A slope, which is no such sum, is a difference of two accuracies.
+    """
+    difference = COEFFICIENTS["forgotten"]
+    coefficients = {**COEFFICIENTS, **CONTROLS}.get(name, difference)
+    least = sum(c for c in coefficients.values() if c < 0)
+    most = sum(c for c in coefficients.values() if c > 0)
     return replace(
         estimate,
-        low=float(np.clip(estimate.low, least, 1)),
-        high=float(np.clip(estimate.high, least, 1)),
+        low=float(np.clip(estimate.low, least, most)),
+        high=float(np.clip(estimate.high, least, most)),
     )

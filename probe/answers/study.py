@@ -66,7 +66,7 @@ def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
     is_training = (of_readout["scope"] == TRAINING).any()
     trained = f"{named_networks(tables, learner)}, another training may differ"
     if is_training:
-        trained = f"{int(of_readout['seeds'].max())} trainings and test examples"
+        trained = _trainings(tables, learner, int(of_readout["seeds"].max()))
     forgotten = _interval(total)
     belief = [
         *_rests_on(tables, learner, trained, forgotten),
@@ -81,7 +81,7 @@ def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
         forgotten=forgotten,
         layers=lines,
         belief=tuple(belief),
-        next=tuple(_next(lines, is_training=is_training)),
+        next=tuple(_next(lines, matrices.tasks, is_training=is_training)),
     )
 
 
@@ -201,6 +201,14 @@ def earlier_tasks(causes: pd.DataFrame, last: int) -> str:
     return text if measured in (0, last) else f"{text} ({measured} measured)"
 
 
+def _trainings(tables: Tables, learner: str, seeds: int) -> str:
+    """Name the trainings of a method, over which an interval is."""
+    orders = where(tables["measurements"], learner=learner)["order"].nunique()
+    if orders == 1:
+        return f"{seeds} trainings and test examples"
+    return f"{seeds} seeds, each in {orders} orders, and test examples"
+
+
 def _rests_on(
     tables: Tables, learner: str, trained: str, forgotten: Interval | None
 ) -> Iterator[str]:
@@ -224,8 +232,10 @@ def _doubts(tables: Tables, learner: str, readout: str) -> Iterator[str]:
     notes = where(tables["notes"], learner=learner, feature="")
     is_constant = notes["note"].str.contains(_CONSTANT, regex=False)
     if constant := int(is_constant.sum()):
-        verb = "network predicts" if constant == 1 else "networks predict"
-        yield f"{constant} {verb} one class for every example"
+        measured = where(tables["measurements"], learner=learner)
+        networks = measured.drop_duplicates(["order", "seed", "tasks_seen"])
+        of_all = f"{constant} of {len(networks)} networks"
+        yield f"one class predicted for every example by {of_all}"
     yield from note_sentences(notes[~is_constant])
 
 
@@ -243,12 +253,15 @@ def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
         yield f"no room at {listed(small)}: untrained does as well, only drops count"
 
 
-def _next(lines: tuple[LayerLine, ...], *, is_training: bool) -> Iterator[str]:
+def _next(
+    lines: tuple[LayerLine, ...], tasks: int, *, is_training: bool
+) -> Iterator[str]:
     """Yield what to measure next."""
     if not any(line.cost for line in lines):
         yield "to learn whose change: measure causes, with the networks after each task"
     else:
-        yield "to bring it back: run probe.diff on two checkpoints for remedies"
+        pair = f"networks[{tasks - 1}], networks[{tasks}]"
+        yield f"remedies: probe.diff({pair}, old, new)"
     if unsettled := [line.layer for line in lines if line.verdict == OPEN]:
         yield f"to settle {listed(unsettled)}: use more test examples or trainings"
     if not is_training:

@@ -8,7 +8,8 @@ from probe.answers.record import Answer, Interval, LayerLine
 from probe.errors import printable
 from probe.tables.layer_text import points, word_of
 from probe.tables.note_text import listed
-from probe.tables.schemas import CAUSE_VERDICTS, OPEN
+from probe.tables.schemas import CAUSE_VERDICTS
+from probe.tables.sheets import Sheet
 
 WIDTH = 80
 """The columns of a terminal."""
@@ -18,6 +19,15 @@ _CAUSE = 32  # columns of a cause, more where its interval is long
 _BAR = 6  # columns of the longest bar
 _SCALE = 7  # columns between untrained and joint
 _TITLE = 9  # columns before a sentence
+_COLUMNS = (
+    "layer",
+    "accounts for",
+    "verdict",
+    "still there",
+    "untrained",
+    "joint",
+    "never learned",
+)
 
 
 def with_ends(interval: Interval, decimals: int = 1) -> str:
@@ -155,28 +165,35 @@ def verdict_lines(answers: Iterable[Answer]) -> Iterator[str]:
     """Yield a line for each verdict in answers, with its meaning."""
     verdicts = {line.verdict for answer in answers for line in answer.layers}
     for word, meaning in CAUSE_VERDICTS.items():
-        if word in verdicts and word != OPEN:
-            yield f"{word:<{_TITLE}}{meaning}"
+        if word in verdicts:
+            yield f"{word_of(word):<{_NAME}}{meaning}"
+
+
+def answer_sheet(answer: Answer) -> Sheet:
+    """Return the layers of an answer as a table, a dash where nothing was measured."""
+    return Sheet(
+        of=answer.method,
+        title=headline(answer),
+        columns=_COLUMNS,
+        lines=[_cells(line) for line in answer.layers],
+        after=(*answer.belief, *answer.next),
+    )
 
 
 def as_markdown(answers: Iterable[Answer]) -> str:
     """Return answers as Markdown, for a README or a pull request."""
     lines: list[str] = []
     for answer in answers:
-        lines += [f"**{answer.method}** {headline(answer)}.", ""]
-        lines += [
-            "| layer | accounts for | verdict | still there | untrained | joint "
-            "| never learned |",
-            "|---|---|---|---|---|---|---|",
-        ]
-        lines += [f"| {' | '.join(_cells(line))} |" for line in answer.layers]
-        lines += ["", *(f"- {sentence}" for sentence in (*answer.belief, *answer.next))]
-        lines.append("")
+        sheet = answer_sheet(answer)
+        lines += [f"**{sheet.of}** {sheet.title}.", ""]
+        rows = [_COLUMNS, ["---"] * len(_COLUMNS), *sheet.lines]
+        lines += [f"| {' | '.join(row)} |" for row in rows]
+        lines += ["", *(f"- {sentence}" for sentence in sheet.after), ""]
     return printable("\n".join(lines), "\n")
 
 
 def _cells(line: LayerLine) -> list[str]:
-    """Return the cells of a layer in Markdown; a dash where nothing was measured."""
+    """Return the cells of a layer; a dash where nothing was measured."""
     numbers = (
         line.held.value if line.held else None,
         line.untrained,

@@ -111,10 +111,12 @@ class Evidence(Findings):
             before = 100 * content.before.value
             after = 100 * content.after.value
             block = self._labels.get(content.block, content.block)
-            yield (
-                f"A readout of {block} tells old: {before:.1f} % before, {after:.1f} % "
-                "after."
-            )
+            text = f"A readout of {block}: old {before:.1f} % before"
+            if content.untrained is None:
+                yield f"{text}, {after:.1f} after."
+            else:
+                untrained = 100 * content.untrained.value
+                yield f"{text}, {after:.1f} after, {untrained:.1f} untrained."
 
     def _recommended(self) -> list[Measured]:
         """Return the recommended remedies, the best ranks first.

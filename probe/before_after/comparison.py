@@ -11,7 +11,7 @@ from probe.batch import Value, varied
 from probe.before_after.answering import Evidence
 from probe.before_after.changes import block_changes
 from probe.before_after.content import Content, contents
-from probe.before_after.data import Pair, Stored, as_pairs, stored
+from probe.before_after.data import Pair, as_pairs, stored
 from probe.before_after.networks import Source, TwoModels
 from probe.before_after.ranking import measure
 from probe.before_after.remedies import UserRemedy, Workshop
@@ -163,7 +163,7 @@ def _measured(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
             remedies, setting.is_old, workshop.is_fitted, setting.is_accuracy
         ),
         inside=inside,
-        readouts=_readouts(setting, parts, workshop.stored),
+        readouts=_readouts(workshop),
     )
     return Diff(
         answer=evidence.answer,
@@ -195,15 +195,17 @@ def _head(network: nn.Module, parts: Parts) -> tuple[str, ...]:
     return ()
 
 
-def _readouts(
-    setting: Setting, parts: Parts, examples: Stored | None
-) -> Sequence[Content]:
+def _readouts(workshop: Workshop) -> Sequence[Content]:
     """Read out the features of both networks, if there are stored examples with classes."""
-    features = [name for name, facts in parts.facts.items() if facts.value]
+    setting = workshop.setting
+    examples = workshop.stored
+    blocks = workshop.put_back.parts.facts.items()
+    features = [name for name, facts in blocks if facts.value]
     if examples is None or not examples.has_classes:
         return []
     if not (features and setting.has_classes):
         return []
     pairs = cast("Sequence[Pair]", setting.tests.data)
     tests = dict(zip(("old", "new"), pairs, strict=False))
-    return list(contents(setting.models, features, examples, tests))
+    models = setting.models
+    return list(contents(models, features, examples, tests, workshop.seed))

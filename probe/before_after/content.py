@@ -3,17 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from torch import nn
 
 from probe.analysis.intervals import Estimate
 from probe.analysis.variance import Floats
-from probe.batch import varied
+from probe.batch import Value, varied
 from probe.before_after.data import Pair, Stored, joined
+from probe.before_after.fitting import with_fresh_values, with_new_statistics
 from probe.before_after.networks import TwoModels
 from probe.before_after.ranking import interval
 from probe.cut.cuts import Cuts, cut_each
 from probe.immutable import immutable
+from probe.modules import named_state
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.readout import Linear, read
+from probe.training.fresh_weights import without_rule
 
 SAMPLE = 8
 """Examples on which a network is cut."""
@@ -29,6 +33,8 @@ class Content:
         before: The accuracy in the network before.
         after: The accuracy in the network after.
         change: The accuracy after minus before, on the same examples.
+        untrained: The accuracy in a network with fresh weights; None if no rule makes
+            them, see `probe.training.fresh_weights.without_rule`.
     """
 
     block: str
@@ -36,6 +42,7 @@ class Content:
     before: Estimate
     after: Estimate
     change: Estimate
+    untrained: Estimate | None
 
 
 def contents(
@@ -43,6 +50,7 @@ def contents(
     features: Sequence[str],
     stored: Stored,
     tests: Mapping[str, Pair],
+    seed: int,
 ) -> Iterator[Content]:
     """Read out each feature of two networks.
 
@@ -51,28 +59,45 @@ def contents(
         features: The features.
         stored: The training examples of the readouts, all of them.
         tests: The test examples, `old` and perhaps `new`.
+        seed: The seed of the fresh weights.
     """
     train = joined(stored.sets)
     sample = varied(train[0], SAMPLE)
     model = models.model
     right = []
-    for network in (models.before, models.after):
+    untrained_networks = _untrained(models, train[0], seed)
+    for network in (models.before, models.after, *untrained_networks):
         cuts = cut_each(
             network, features, sample, model.output, model.call, tails=False
         )
         right.append(_right_answers(cuts, train, tests))
-    right_before, right_after = right
+    right_before, right_after, *right_untrained = right
     for feature in features:
         for name in tests:
             first = right_before[feature, name]
             last = right_after[feature, name]
+            untrained = None
+            for of_untrained in right_untrained:
+                fresh = of_untrained[feature, name]
+                untrained = interval(fresh, is_accuracy=True, least=0.0)
             yield Content(
                 block=feature,
                 examples=name,
                 before=interval(first, is_accuracy=True, least=0.0),
                 after=interval(last, is_accuracy=True, least=0.0),
                 change=interval(last - first, is_accuracy=True),
+                untrained=untrained,
             )
+
+
+def _untrained(models: TwoModels, x: Value, seed: int) -> list[nn.Module]:
+    """Return the network after with fresh weights, none if no rule writes some of them."""
+    if without_rule(models.after, "torch"):
+        return []
+    names = named_state(models.after).keys()
+    network = with_fresh_values(models.after, names, seed)
+    # Initial statistics, which come from no data, would make the control too low.
+    return [with_new_statistics(network, x, models.model.model_call)]
 
 
 def _right_answers(

@@ -193,7 +193,7 @@ class Findings:
             traded = self.put_back.traded
             return [
                 f"A trade: {traded} learned the new at the expense of the old.",
-                "Putting it back returns old and costs new.",
+                "Putting it back returns old and loses new.",
             ]
         if self.kind in _SENTENCES:
             return [_SENTENCES[self.kind]]

@@ -82,8 +82,15 @@ class Diff:
 
     @property
     def content(self) -> "pd.DataFrame":
-        """The accuracy of a linear readout of each block, before and after; empty without train."""
-        columns = ["block", "examples", *_with_ends("before", "after", "change")]
+        """The accuracy of a linear readout of each block, for three networks; empty without train.
+
+        `untrained` is the network after with fresh weights, NaN if no rule makes them.
+        """
+        columns = [
+            "block",
+            "examples",
+            *_with_ends("before", "after", "change", "untrained"),
+        ]
         return _table(self.readouts, columns)
 
     def inside(self, block: str) -> "pd.DataFrame":

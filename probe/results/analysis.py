@@ -12,24 +12,18 @@ from probe.analysis.variance import Floats
 from probe.answers.plain import plain
 from probe.answers.record import Answer
 from probe.answers.study import answers
-from probe.answers.text import answers_as_text, as_markdown
+from probe.answers.text import answer_sheet, answers_as_text, as_markdown
 from probe.errors import InputError, unknown
 from probe.files import write_text
 from probe.metrics.matrix import AccuracyMatrix
 from probe.results.records import Records
 from probe.tables.folder import Saved
-from probe.tables.layer_text import (
-    control_sheets,
-    layer_sheets,
-    pra_sheet,
-    statement_sheet,
-    together,
-)
+from probe.tables.layer_text import pra_sheet
 from probe.tables.matrices import Matrices
 from probe.tables.note_text import note_sentences
 from probe.tables.result_base import ResultBase
 from probe.tables.schemas import Tables
-from probe.tables.sheets import Sheet, as_html, as_latex, as_text
+from probe.tables.sheets import Sheet, as_html, as_latex, as_text, together
 from probe.tables.table_file import where
 
 KIND = "analysis"
@@ -173,36 +167,23 @@ class Analysis(ResultBase):
         """The number of seeds: of trainings, or of retrainings of networks in memory."""
         return len(self._matrices.seeds)
 
-    def latex(self, readout: str | None = None, learner: str | None = None) -> str:
-        r"""Return a LaTeX table of the share that each layer retains, in %, with 95 % intervals.
+    def latex(self, learner: str | None = None) -> str:
+        r"""Return a LaTeX table of the answers: a line for each layer, with 95 % intervals.
 
         It needs `\usepackage{booktabs}`.
 
         Args:
-            readout: The name of the readout; the first by default.
             learner: The name of the learner; all by default.
 
         Raises:
             InputError: A name is unknown.
         """
-        readout = readout or self.readouts[0]
-        if readout not in self.readouts:
-            raise unknown(
-                "readout",
-                readout,
-                self.readouts,
-                "in this analysis",
-            )
         learners = self.learners if learner is None else (self._learner(learner),)
-        layers = where(self.layers(), readout=readout, learner=learners)
-        return as_latex(together(self._sheets(layers, learners)))
+        return as_latex(together(self._sheets(learners)))
 
     def sheets(self) -> list[Sheet]:
-        """Return the analysis as text: a table for each learner and readout, and for controls."""
-        sheets = self._sheets(self.layers(), self.learners)
-        if len(self.statements()):
-            sheets.append(statement_sheet(self.statements()))
-        return [*sheets, *control_sheets(self.tables_by_name["controls"])]
+        """Return the answers as tables of text; the PRA of layers where there is no answer."""
+        return self._sheets(self.learners)
 
     def remarks(self) -> tuple[str, ...]:
         """Return the text printed above the tables: what the intervals cover, and the notes."""
@@ -282,12 +263,10 @@ class Analysis(ResultBase):
 
         return first_screen(self.tables(), as_html(self.sheets(), ()), self.remarks())
 
-    def _sheets(self, layers: pd.DataFrame, learners: Sequence[str]) -> list[Sheet]:
-        if len(layers):
-            return layer_sheets(
-                {**self.tables_by_name, "layers": layers},
-                one_network=self._of_one_network,
-            )
+    def _sheets(self, learners: Sequence[str]) -> list[Sheet]:
+        shown = [answer for answer in self.answers if answer.method in learners]
+        if shown:
+            return list(map(answer_sheet, shown))
         # Like a study with neither floor nor ceiling.
         return [pra_sheet(where(self.tables_by_name["summary"], learner=learners))]
 

@@ -1,7 +1,7 @@
-"""Sheets of layers and of the statements on them, with a line for each layer."""
+"""Numbers of layers as text, and what readouts are by their names."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -9,76 +9,18 @@ import pandas as pd
 from probe.analysis.intervals import half_width
 from probe.metrics.murata import RETRAIN
 from probe.stored_names import ReadoutName
-from probe.tables.schemas import CAUSE_VERDICTS, OFFLINE, OPEN, UNTRAINED, Tables
+from probe.tables.schemas import CANNOT_TELL, OFFLINE, OPEN, UNTRAINED
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import where
 
-_CONTROLS = {
-    "exclusion_difference": (
-        "accuracy gained over a network that never saw the task, in points"
-    ),
-    "selectivity": (
-        "points more on test data than on permuted training labels, fitted to these"
-    ),
-}
 MEASURED = {"accuracy": "", "floor": UNTRAINED, "ceiling": OFFLINE}
 """The quantities of a curve, with the control that each is measured on, "" for the learner."""
 
 AmountOf = Callable[[str], float | None]
 """A function that returns the amount of a readout, None for others, such as `multiple_of`."""
 
-_QUANTITIES = (
-    "accuracy",
-    "floor",
-    "ceiling",
-    "strength",
-    "missing",
-    "never_learned",
-    "forgotten",
-)
 _NARROW = 0.3  # of the interval of a share that is shown
 _UNSEEN = 0.0005  # of an accuracy, which rounds to no tenth of a point
-
-
-def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
-    """Return the layers over all tasks as sheets, one for each learner and readout.
-
-    Numbers are in %, differences in points of accuracy, over all tasks; forgotten is
-    the mean over the tasks before the last. A dash means "not measured"; also what was
-    never learned is left out where it is no part of what offline training adds.
-
-    Args:
-        tables: The tables, with the layers and the statements on them.
-        one_network: Whether all runs share one network, so that there is one learner,
-            and seeds are retrainings.
-    """
-    layers = tables["layers"]
-    tasks = count_tasks(layers)
-    sheets = []
-    over_all = where(layers, task_position=None).groupby(
-        ["learner", "readout"], sort=False
-    )
-    for (learner, readout), rows in over_all:
-        lines = []
-        by_depth = rows.sort_values("depth", kind="stable")
-        for feature, quantities in by_depth.groupby("feature", sort=False):
-            layer = {row.quantity: row for row in quantities.itertuples()}
-            lines.append(
-                (feature, *(_points(layer, q) for q in _QUANTITIES), retained(layer))
-            )
-        sheets.append(
-            Sheet(
-                of="" if one_network else learner,
-                title=_title(readout, by_depth["seeds"].iloc[0], one_network, tasks),
-                columns=(
-                    "feature",
-                    *(name.replace("_", " ") for name in _QUANTITIES),
-                    "retained",
-                ),
-                lines=lines,
-            )
-        )
-    return sheets
 
 
 def count_tasks(layers: pd.DataFrame) -> int:
@@ -88,49 +30,7 @@ def count_tasks(layers: pd.DataFrame) -> int:
 
 def word_of(verdict: str) -> str:
     """Return a verdict as it is read."""
-    return CAUSE_VERDICTS[OPEN] if verdict == OPEN else verdict
-
-
-def statement_sheet(statements: pd.DataFrame) -> Sheet:
-    """Return the statements on layers, each with the interval that decides it, in points."""
-    lines = []
-    for row in statements.itertuples():
-        name = row.statement.replace("_", " ")
-        verdict = word_of(row.verdict)
-        cells = row.learner, row.readout, row.feature, name, interval(row), verdict
-        lines.append(cells)
-    columns = ("learner", "readout", "layer", "statement", "points", "verdict")
-    return Sheet(title="statements on layers", columns=columns, lines=lines)
-
-
-def control_sheets(controls: pd.DataFrame) -> list[Sheet]:
-    """Return a sheet for each control, with a line for each layer over all tasks, in %."""
-    return [
-        Sheet(
-            title=f"{control.replace('_', ' ')}, in %: {meaning}",
-            columns=(
-                "learner",
-                "readout",
-                "feature",
-                "accuracy",
-                "control",
-                "difference",
-            ),
-            lines=[
-                (
-                    row.learner,
-                    row.readout,
-                    row.feature,
-                    points(row.accuracy),
-                    points(row.control),
-                    interval(row),
-                )
-                for row in rows.itertuples()
-            ],
-        )
-        for control, meaning in _CONTROLS.items()
-        if len(rows := where(controls, task_position=None, quantity=control))
-    ]
+    return CANNOT_TELL if verdict == OPEN else verdict
 
 
 def points(value: float) -> str:
@@ -234,32 +134,6 @@ def curves(layers: pd.DataFrame, amount_of: AmountOf) -> pd.DataFrame:
     ]
 
 
-def together(sheets: Sequence[Sheet]) -> Sheet:
-    """Return sheets of the same columns as one, with the learner as a first column."""
-    if len(sheets) == 1:
-        return sheets[0]
-    return Sheet(
-        title=sheets[0].title,
-        columns=("learner", *sheets[0].columns),
-        lines=[(sheet.of, *line) for sheet in sheets for line in sheet.lines],
-    )
-
-
-def _title(readout: str, seeds: int, one_network: bool, tasks: int) -> str:
-    """Return the title of a table: readout, unit, what is averaged, tasks that can be forgotten."""
-    # If the network is the same, only retraining depends on the seed.
-    mean = seeds > 1 and (not one_network or readout == RETRAIN)
-    over = (
-        f", mean over {seeds} {'retrainings' if one_network else 'seeds'}"
-        if mean
-        else ""
-    )
-    on = (
-        f"; forgotten: of task{'s 1 to' * (tasks > 2)} {tasks - 1}" if tasks > 1 else ""
-    )
-    return f"readout {readout}, in %{over}{on}"
-
-
 def is_part(never_learned: float, offline_adds: float) -> bool:
     """Return whether something never learned is a part of what offline training adds.
 
@@ -274,21 +148,6 @@ def is_part(never_learned: float, offline_adds: float) -> bool:
     (True, False, False)
     """
     return never_learned > -_UNSEEN and not never_learned > offline_adds + _UNSEEN
-
-
-def _points(layer: Mapping[str, Any], quantity: str) -> str:
-    """Return a quantity of a layer in points, a dash where it was not measured.
-
-    What was never learned is also left out where it is no part of what offline training
-    adds, the room between floor and ceiling.
-    """
-    row = layer.get(quantity)
-    if row is None or math.isnan(row.value):
-        return "-"
-    if quantity == "never_learned" and "floor" in layer:
-        room = layer["ceiling"].value - layer["floor"].value
-        return points(row.value) if is_part(row.value, room) else "-"
-    return points(row.value)
 
 
 def retained(layer: Mapping[str, Any]) -> str:

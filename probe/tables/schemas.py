@@ -86,18 +86,20 @@ SCOPES = NETWORK, TRAINING = "network", "training"
 trainings on, this way of training, over seeds and test examples."""
 
 OPEN = "open"
-"""The verdict that is none."""
+"""The verdict that is none; it is read as `CANNOT_TELL`."""
+
+CANNOT_TELL = "cannot tell"
 
 CAUSE_VERDICTS: Mapping[str, str] = {
     "costs": "its change does harm, and undoing it repairs",
-    "repairs": "putting it back repairs, though its change by itself does no harm",
-    "breaks": "its change does harm, but putting only it back repairs nothing",
-    "harms": "its change breaks, or undoing it repairs: one is shown, not both",
+    "repairs": "undoing it repairs; its change does harm only with those of others",
+    "breaks": "its change does harm, but undoing only it repairs nothing",
+    "harms": "its change does harm, or undoing it repairs: only one is shown",
     "helps": "its change serves the old tasks, and undoing it would hurt",
     "together": "it does something only together with other layers",
     "depends": "what its change does depends on the other layers",
     "none": "its change does nothing",
-    OPEN: "cannot tell",
+    OPEN: "neither its change alone nor undoing it alone is shown to matter",
 }
 """The verdicts on the change of a layer, with their meanings, see `probe.rewinding.verdicts`."""
 

@@ -33,6 +33,17 @@ class Sheet:
         return f"{self.of}, {self.title}" if self.of else self.title
 
 
+def together(sheets: Sequence[Sheet]) -> Sheet:
+    """Return sheets of the same columns as one, under all headings, with a column of learners."""
+    if len(sheets) == 1:
+        return sheets[0]
+    return Sheet(
+        title="; ".join(sheet.heading for sheet in sheets),
+        columns=("learner", *sheets[0].columns),
+        lines=[(sheet.of, *line) for sheet in sheets for line in sheet.lines],
+    )
+
+
 def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
     """Return notes, and below them sheets in columns, as plain text.
 

@@ -63,9 +63,31 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     if options.json:
         print(card.to_json(read=reading._asdict()))
         return
+    show_line(_summary(card, R.tasks))
     _show_card(card)
-    for name, read in reading._asdict().items():
-        show_line(f"{name}: {read}")
+    _show_reading(reading)
+
+
+def _summary(card: Scorecard, tasks: int) -> str:
+    """Return what the metrics say of forgetting, a sentence."""
+    values = {(paper, metric): value for paper, metric, value in card.rows()}
+    accuracy = values["gem", "acc"]
+    change = values["gem", "bwt"]
+    if accuracy is None or change is None:
+        return f"{tasks} tasks: what was forgotten is not measured"
+    last = f"{100 * accuracy:.1f} % after the last"
+    return f"{tasks} tasks: {last}; {-100 * change:.1f} points lost of the earlier ones"
+
+
+def _show_reading(reading: Reading) -> None:
+    """Print how the matrix was read, and what may be wrong with it."""
+    first = "before any training" if reading.row_0 else "after the first task"
+    line = f"{reading.file}: in {reading.unit}; its first row is {first}"
+    if reading.header or reading.labels:
+        line += "; names were left out"
+    for text in (line, *reading.notes):
+        show_line(text)
+    show_line("which layer forgot, and what brings it back: probe diff --help")
 
 
 def _show_card(card: Scorecard) -> None:
@@ -79,6 +101,7 @@ def _show_card(card: Scorecard) -> None:
         else:
             table.add_row(paper, metric, f"{value:.4f}")
     Console().print(table)
+    show_line("metrics of one name differ by their paper: docs/metrics.md")
     for reason, metrics in names_of_reason.items():
         for line in wrap(f"not measured ({reason}): {', '.join(metrics)}", _WIDTH):
             show_line(line)

@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 import figures
@@ -126,6 +126,34 @@ def test_a_color_is_the_users_and_a_title_is_left_out():
     assert figure.get_figheight() < plain.get_figheight()
 
 
+def luminance(color):
+    """Return the relative luminance of WCAG 2.1."""
+    linear = [
+        c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("kind", ["layers", "matrix"])
+@pytest.mark.parametrize("cmap", ["", "Blues", "viridis"])
+def test_numbers_stand_out_from_the_cells_of_any_colormap(kind, cmap):
+    figure = getattr(figures, kind)(papers.tables(), cmap=cmap)
+    figure.canvas.draw()
+    panel = next(axes for axes in figure.axes if axes.texts)
+    mesh = panel.collections[0]
+    corners = mesh.get_coordinates()
+    assert not cmap or mesh.cmap(7)[:3] == matplotlib.colormaps[cmap](1.0)[:3]
+    colors = mesh.get_facecolor().reshape(*np.subtract(corners.shape[:2], 1), 4)
+    for text in panel.texts:
+        x, y = text.get_position()
+        cell = colors[
+            np.searchsorted(corners[:, 0, 1], y) - 1,
+            np.searchsorted(corners[0, :, 0], x) - 1,
+        ]
+        light, dark = sorted(map(luminance, (cell, to_rgb(text.get_color()))))[::-1]
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
 @pytest.mark.parametrize(
     ("options", "value"),
     [
@@ -134,6 +162,7 @@ def test_a_color_is_the_users_and_a_title_is_left_out():
         ({"labels": {"nobody": "x"}}, "'nobody'"),
         ({"colors": {"nobody": "black"}}, "'nobody'"),
         ({"colors": {"ewc": "blackish"}}, "'blackish'"),
+        ({"cmap": "grayish"}, "'grayish'"),
         ({"labels": {"ewc": r"$\nosuchsymbol$"}}, "nosuchsymbol"),
         ({"labels": {"ewc": "\udcff"}}, "udcff"),
         ({"readouts": ["none"]}, "'none'"),

@@ -18,12 +18,7 @@ from probe.answers.study import answers
 from probe.answers.text import answer_lines, verdict_lines
 from probe.errors import printable
 from probe.tables.folder import read_tables
-from probe.tables.layer_text import (
-    control_sheets,
-    layer_sheets,
-    mean_and_interval,
-    statement_sheet,
-)
+from probe.tables.layer_text import mean_and_interval
 from probe.tables.note_text import note_sentences
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
@@ -89,7 +84,6 @@ def _show_all(console: Console, tables: Tables, *, omegas: bool, trained: bool) 
         show_results(console, tables["summary"], metrics)
     for line in note_lines(tables["notes"]):
         show_line(line)
-    show_layers(console, tables)
     if omegas:
         show_omegas(console, metrics, tables["times"])
 
@@ -220,20 +214,3 @@ def _by_features(pra: pd.DataFrame) -> dict[tuple[str, ...], list[str]]:
 def _main_head(metrics: pd.DataFrame) -> str:
     """Return the first head in the metrics; metrics of costs have none."""
     return next(filter(None, metrics["head"]), "single")
-
-
-def show_layers(console: Console, tables: Tables) -> None:
-    """Print the layers of a run over all tasks, a table for each learner and readout.
-
-    The controls have none there. Numbers are in %, missing accuracy is in points;
-    brackets hold 95 % intervals if there are several seeds.
-
-    Args:
-        console: The console to print to.
-        tables: The tables of the run.
-    """
-    sheets = layer_sheets(tables)
-    if len(tables["statements"]):
-        sheets.append(statement_sheet(tables["statements"]))
-    for sheet in (*sheets, *control_sheets(tables["controls"])):
-        show_sheet(console, sheet)

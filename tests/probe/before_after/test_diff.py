@@ -12,6 +12,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import probe
 from probe.errors import InputError
+from probe.seeding import stream
+from probe.training.fresh_weights import initialize
 from tests.probe.before_after.conftest import NEW, OLD, TRAIN, small, trained, turned
 
 
@@ -40,8 +42,10 @@ def test_causes_are_those_of_probe_causes_bit_for_bit(before, after, score):
 
 def test_causes_and_content_are_those_of_analyze_bit_for_bit(before, after, full):
     result = full
+    fresh = deepcopy(after)
+    initialize(fresh, "torch", stream(0, "new head"))
     analysis = probe.analyze(
-        {1: before, 2: after},
+        {0: fresh, 1: before, 2: after},
         [TRAIN, turned(TRAIN)],
         [OLD, NEW],
         readouts=["linear"],
@@ -55,7 +59,8 @@ def test_causes_and_content_are_those_of_analyze_bit_for_bit(before, after, full
     for row in result.content.itertuples():
         values = analysis.matrix(row.block, "linear").values
         position = ["old", "new"].index(row.examples)
-        assert (row.before, row.after) == tuple(values[[1, 2], position])
+        accuracies = (row.untrained, row.before, row.after)
+        assert accuracies == tuple(values[:, position])
 
 
 def test_pieces_add_up_to_what_was_lost_in_a_block_too(before, after, result):

@@ -93,11 +93,9 @@ def test_text_html_and_latex_have_a_line_for_each_feature(whole: Analysis) -> No
     assert [line.split()[0] for line in lines[first : first + 3]] == FEATURES
     page = whole._repr_html_()
     assert all(line in page for line in lines[first : first + 3])
-    (sheet,) = (sheet for sheet in whole.sheets() if "linear" in sheet.title)
+    (sheet,) = whole.sheets()
     assert all(f">{cell}<" in page for line in sheet.lines for cell in line)
-    latex = [
-        line for line in whole.latex("linear").splitlines() if line.endswith(r"\\")
-    ]
-    assert [line.split(" & ")[0] for line in latex] == ["feature", *FEATURES]
+    latex = [line for line in whole.latex().splitlines() if line.endswith(r"\\")]
+    assert [line.split(" & ")[0] for line in latex] == ["layer", *FEATURES]
     with pytest.raises(InputError, match="'lin'"):
         whole.latex("lin")

@@ -1,4 +1,4 @@
-"""Hand-made layers, the statements on them, and their sheets."""
+"""Hand-made layers, the statements on them, and what they retain as text."""
 
 from dataclasses import replace
 from itertools import chain
@@ -10,8 +10,8 @@ from probe.analysis.quantities import Terms
 from probe.answers.study import named_networks
 from probe.results.layers import Layer
 from probe.results.statements import Doubts, first_layers, statement_rows
-from probe.tables.layer_text import layer_sheets, statement_sheet
-from probe.tables.table_file import all_tables, new_table
+from probe.tables.layer_text import retained
+from probe.tables.table_file import new_table, where
 
 T, EACH = 4, 250
 TASKS = np.repeat(np.arange(T), EACH)
@@ -75,12 +75,11 @@ def stated(*layers):
     return new_table("statements", rows)
 
 
-def cells_of(*layers):
-    """Return the cells of the sheet of layers, by column, for each layer."""
-    rows = chain.from_iterable(layer.rows() for layer in layers)
-    (sheet,) = layer_sheets(all_tables(layers=new_table("layers", rows)))
-    lines = (dict(zip(sheet.columns, line, strict=True)) for line in sheet.lines)
-    return {line["feature"]: line for line in lines}
+def retained_of(layer):
+    """Return the text of what a layer retains over all tasks."""
+    rows = new_table("layers", layer.rows())
+    over_all = where(rows, task_position=None)
+    return retained({row.quantity: row for row in over_all.itertuples()})
 
 
 def test_what_is_forgotten_never_learned_or_neither():
@@ -99,44 +98,23 @@ def test_what_is_forgotten_never_learned_or_neither():
     ]
 
 
-def test_a_statement_is_a_line_with_its_interval_and_verdict():
-    collapsed = layer("conv3", 0.7, seeds=[*APART[:4], -0.6])
-    sheet = statement_sheet(stated(*INTACT, collapsed))
-    below = [line for line in sheet.lines if line[3] == "below ceiling"]
-    assert [line[-1] for line in below] == ["no", "no", "cannot tell"]
-    assert below[-1][-2] == "32.0 [-1.4, 65.4]"
-
-
 def test_what_cannot_be_retained_has_its_reason():
     """What has too little room to retain may still fall below the ceiling."""
     below = layer("conv3", (0.2, 0.2, 0.2, 0.5), 0.9)
-    retained = {
-        name: cells["retained"] for name, cells in cells_of(*INTACT, below).items()
-    }
-    assert retained == {
-        "conv1": "100 [98, 102]",
-        "conv2": "100 [98, 102]",
-        "conv3": "below untrained",
-    }
+    assert retained_of(INTACT[0]) == "100 [98, 102]"
+    assert retained_of(below) == "below untrained"
     lower = layer("conv3", 0.8, floor=0.9)
-    assert cells_of(lower)["conv3"]["retained"] == "below untrained"
+    assert retained_of(lower) == "below untrained"
     assert verdicts(lower)["conv3", "below_ceiling"] == "yes"
     for last in (0.9, 0.896):  # below the floor, but not by more than chance
-        cells = cells_of(layer("conv3", last, floor=0.9))
-        assert cells["conv3"]["retained"] == "too little room"
+        assert retained_of(layer("conv3", last, floor=0.9)) == "too little room"
 
 
 @pytest.mark.parametrize(
     ("spread", "shown"), [(0, "60 [56, 64]"), (10, "at most 76"), (30, "cannot tell")]
 )
 def test_a_share_is_shown_where_its_interval_is_narrow(spread, shown):
-    cells = cells_of(layer("conv3", 0.7, seeds=spread * APART))
-    assert cells["conv3"]["retained"] == shown
-
-
-def test_more_than_offline_adds_was_not_never_learned():
-    assert cells_of(layer("conv1", 0.3, 0.34))["conv1"]["never learned"] == "-"
-    assert cells_of(layer("conv1", 0.8))["conv1"]["never learned"] == "10.0"
+    assert retained_of(layer("conv3", 0.7, seeds=spread * APART)) == shown
 
 
 @pytest.mark.parametrize(

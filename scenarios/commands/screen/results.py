@@ -55,9 +55,10 @@ def show_outcome(
         InputError: Tables cannot be read.
     """
     results = read_tables(root)
-    if answered := [] if tables else answers(results):
+    answered = answers(results)
+    if answered:
         _show_answers(console, answered)
-    else:
+    if tables or not answered:
         _show_all(console, results, omegas=omegas, trained=trained)
     show_line(f"page: {root / 'report.html'}")
     show_line(f"figures: {root / 'figures'}; tables: {root}/*.csv")

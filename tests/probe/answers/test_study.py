@@ -173,7 +173,7 @@ def test_markdown_has_a_line_for_each_layer_with_the_numbers_of_the_record():
         line for line in as_markdown([result]).splitlines() if line.startswith("| ")
     ]
     for cells, line in zip(
-        table[1:],
+        table[2:],
         result.layers,
         strict=True,
     ):

@@ -1,5 +1,7 @@
 """The answer on one method as data, of which every rendering is made."""
 
+import math
+
 from probe.analysis.intervals import Estimate
 from probe.immutable import immutable
 from probe.tables.schemas import OPEN
@@ -73,6 +75,11 @@ class LayerLine:
         return self.joint - self.untrained
 
     @property
+    def has_little_room(self) -> bool:
+        """Whether training on all tasks at once adds next to nothing."""
+        return self.room is not None and self.room < LITTLE_ROOM
+
+    @property
     def position(self) -> float | None:
         """The position of what is held between untrained, 0, and joint, 1.
 
@@ -81,7 +88,7 @@ class LayerLine:
         room = self.room
         if room is None or self.held is None or self.untrained is None:
             return None
-        if room < LITTLE_ROOM or self.below_untrained:
+        if self.has_little_room or self.below_untrained:
             return None
         return min(max((self.held.value - self.untrained) / room, 0.0), 1.0)
 
@@ -137,3 +144,15 @@ class Answer:
             if total > self.forgotten.value / 2:
                 return names
         return []
+
+    @property
+    def unsettled(self) -> list[str]:
+        """The layers that may have cost more than a main layer: their verdict cannot tell."""
+        main = self.main_layers
+        costs = {line.layer: line.cost.value for line in self.layers if line.cost}
+        least = min((costs[name] for name in main), default=math.inf)
+        return [
+            line.layer
+            for line in self.layers
+            if line.verdict == OPEN and costs[line.layer] > least
+        ]

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from probe.analysis.statements import WITHHELD
-from probe.answers.record import LITTLE_ROOM, Answer, Interval, LayerLine
+from probe.answers.record import Answer, Interval, LayerLine
 from probe.tables.layer_text import is_part, points
 from probe.tables.matrices import Matrices
 from probe.tables.note_text import listed, note_sentences
@@ -205,8 +205,8 @@ def _trainings(tables: Tables, learner: str, seeds: int) -> str:
     """Name the trainings of a method, over which an interval is."""
     orders = where(tables["measurements"], learner=learner)["order"].nunique()
     if orders == 1:
-        return f"{seeds} trainings and test examples"
-    return f"{seeds} seeds, each in {orders} orders, and test examples"
+        return f"{seeds} trainings, test examples"
+    return f"{seeds} seeds in {orders} orders each, test examples"
 
 
 def _rests_on(
@@ -215,7 +215,7 @@ def _rests_on(
     """Yield what an answer rests on, with the interval of what was forgotten."""
     ends = ""
     if forgotten and not math.isnan(forgotten.low):
-        ends = f": forgotten [{points(forgotten.low)}, {points(forgotten.high)}]"
+        ends = f": 95 % interval [{points(forgotten.low)}, {points(forgotten.high)}]"
     yield f"{trained}{ends}"
     measured = where(tables["measurements"], learner=learner)
     if measured["order"].nunique() == 1 and measured["task_position"].max() > 1:
@@ -246,11 +246,8 @@ def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
         yield "no untrained network: an accuracy may need no training"
     if any(line.joint is None for line in held):
         yield "no joint training: never learned is not known"
-    small = [
-        line.layer for line in held if line.room is not None and line.room < LITTLE_ROOM
-    ]
-    if small:
-        yield f"no room at {listed(small)}: untrained does as well, only drops count"
+    if small := [line.layer for line in held if line.has_little_room]:
+        yield f"no room at {listed(small)}: untrained matches joint, only a loss can show"
 
 
 def _next(
@@ -260,8 +257,7 @@ def _next(
     if not any(line.cost for line in lines):
         yield "to learn whose change: measure causes, with the networks after each task"
     else:
-        pair = f"networks[{tasks - 1}], networks[{tasks}]"
-        yield f"remedies: probe.diff({pair}, old, new)"
+        yield f"remedies: probe.diff(after {tasks - 1} tasks, after {tasks}, old, new)"
     if unsettled := [line.layer for line in lines if line.verdict == OPEN]:
         yield f"to settle {listed(unsettled)}: use more test examples or trainings"
     if not is_training:

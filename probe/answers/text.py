@@ -8,7 +8,7 @@ from probe.answers.record import Answer, Interval, LayerLine
 from probe.errors import printable
 from probe.tables.layer_text import points, word_of
 from probe.tables.note_text import listed
-from probe.tables.schemas import CAUSE_VERDICTS
+from probe.tables.schemas import CANNOT_TELL, CAUSE_VERDICTS
 from probe.tables.sheets import Sheet
 
 WIDTH = 80
@@ -80,7 +80,10 @@ def _guilty(answer: Answer) -> str:
     if not answer.has_causes:
         return "by which layers is not measured"
     if names := answer.main_layers:
-        return f"over half by {listed(names)}"
+        text = f"over half by {listed(names)}"
+        if unsettled := answer.unsettled:
+            return f"{text} ({listed(unsettled)}: {CANNOT_TELL})"
+        return text
     return "by which layers is not shown"
 
 
@@ -110,7 +113,7 @@ def _table_lines(answer: Answer) -> Iterator[str]:
     width = min(_NAME + _CAUSE - of_causes, max(map(len, names)))
     rows = [
         ("layer", "accounts for", "still there", "never"),
-        ("", "", "      untrained .. joint", "learned"),
+        ("", "", "       untrained .. joint", "learned"),
     ]
     for line, cause in zip(answer.layers, causes, strict=True):
         never = points(line.never_learned.value) if line.never_learned else "-"
@@ -138,15 +141,20 @@ def _content(line: LayerLine) -> str:
     if line.held is None:
         return ""
     held = f"{points(line.held.value):>4}"
-    if line.below_untrained and line.untrained is not None:
-        return f"{held}  below untrained {points(line.untrained)}"
-    if line.untrained is None or line.joint is None:
+    if line.untrained is None:
         return held
-    scale = "no room"
+    # Left of the scale, as it is left of untrained.
+    mark = "o" if line.below_untrained else " "
+    untrained = f"{held} {mark} {points(line.untrained):>4}"
+    if line.joint is None:
+        return untrained
+    scale = "·" * _SCALE
     if line.position is not None:
         before = round((_SCALE - 1) * line.position)
         scale = "·" * before + "o" + "·" * (_SCALE - 1 - before)
-    return f"{held}  {points(line.untrained):>4} {scale} {points(line.joint)}"
+    elif line.has_little_room:
+        scale = "no room"
+    return f"{untrained} {scale} {points(line.joint)}"
 
 
 def answers_as_text(answers: Iterable[Answer]) -> str:

@@ -111,7 +111,7 @@ class Evidence(Findings):
             before = 100 * content.before.value
             after = 100 * content.after.value
             block = self._labels.get(content.block, content.block)
-            text = f"A readout of {block}: old {before:.1f} % before"
+            text = f"Still there at {block}: old {before:.1f} % before"
             if content.untrained is None:
                 yield f"{text}, {after:.1f} after."
             else:

@@ -215,7 +215,7 @@ class Workshop:
         for k in PER_CLASS:
             stock = f"{PER_TARGET * k} stored"
             if stored.has_classes:
-                stock = f"{k} stored a class"
+                stock = f"{k} of each class"
             draws = [stored.draw(k, self.seed + draw) for draw in range(DRAWS)]
             n_examples = len(draws[0][1])
             if n_examples == n_before:

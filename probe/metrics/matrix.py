@@ -52,7 +52,8 @@ class AccuracyMatrix:
         if len(bad):
             i, j = (int(k) for k in bad[0])
             raise InputError(
-                f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions"
+                f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions, "
+                "or percent with --percent"
             )
         # A frozen dataclass lets nobody set `values`; this keeps its cells from being
         # set, too.

@@ -101,7 +101,7 @@ def read_matrix_file(
     """
     values, header, labels = _read_cells(path)
     unit = "percent" if percent else "fractions"
-    with located(f"{path}, in {unit}{'' if percent else ' (for percent: --percent)'}"):
+    with located(f"{path}, in {unit}"):
         R = AccuracyMatrix.of(values / 100 if percent else values)
     table = R.values
     square = table[1:] if len(values) == R.tasks else table

@@ -91,7 +91,7 @@ OPEN = "open"
 CANNOT_TELL = "cannot tell"
 
 CAUSE_VERDICTS: Mapping[str, str] = {
-    "costs": "its change does harm, and undoing it repairs",
+    "costs": "its change does harm, and undoing it repairs: both are shown",
     "repairs": "undoing it repairs; its change does harm only with those of others",
     "breaks": "its change does harm, but undoing only it repairs nothing",
     "harms": "its change does harm, or undoing it repairs: only one is shown",
@@ -99,7 +99,7 @@ CAUSE_VERDICTS: Mapping[str, str] = {
     "together": "it does something only together with other layers",
     "depends": "what its change does depends on the other layers",
     "none": "its change does nothing",
-    OPEN: "neither its change alone nor undoing it alone is shown to matter",
+    OPEN: "neither harm nor repair by itself is shown; its share may be above 0",
 }
 """The verdicts on the change of a layer, with their meanings, see `probe.rewinding.verdicts`."""
 

@@ -64,8 +64,9 @@ def score_file(file: Path, options: MetricsOptions) -> None:
         print(card.to_json(read=reading._asdict()))
         return
     show_line(_summary(card, R.tasks))
-    _show_card(card)
     _show_reading(reading)
+    _show_card(card)
+    show_line("which layer forgot, and what brings it back: probe diff --help")
 
 
 def _summary(card: Scorecard, tasks: int) -> str:
@@ -81,13 +82,10 @@ def _summary(card: Scorecard, tasks: int) -> str:
 
 def _show_reading(reading: Reading) -> None:
     """Print how the matrix was read, and what may be wrong with it."""
-    first = "before any training" if reading.row_0 else "after the first task"
-    line = f"{reading.file}: in {reading.unit}; its first row is {first}"
-    if reading.header or reading.labels:
-        line += "; names were left out"
-    for text in (line, *reading.notes):
+    first = "before any training" if reading.row_0 else "after task 1"
+    line = f"{reading.file}: in {reading.unit}; first row: {first}; one matrix has no "
+    for text in (f"{line}intervals", *reading.notes):
         show_line(text)
-    show_line("which layer forgot, and what brings it back: probe diff --help")
 
 
 def _show_card(card: Scorecard) -> None:

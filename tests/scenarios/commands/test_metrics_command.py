@@ -49,7 +49,7 @@ def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
     )
     out = probe("metrics R.npy --percent")[1]
     assert out.startswith("2 tasks: 65.0 % after the last; 40.0 points lost of")
-    assert "R.npy: in percent; its first row is before any training\n" in out
+    assert "R.npy: in percent; first row: before any training; one matrix" in out
     assert card["gem"]["fwt"] == pytest.approx(0.1 - 0.3)
     assert card["chaudhry"]["intransigence"] == pytest.approx([1.0 - 0.9, 0.7 - 0.8])
     assert card["kemker"]["omega_base"] == pytest.approx(0.5 / 0.8)

@@ -5,12 +5,16 @@ reverse.
 """
 
 import re
+from collections.abc import Sequence
 
 from torch import nn
 
-from probe.cut.batch_dimension import Axis
+from probe.cut.batch_dimension import Axis, TensorFacts
 from probe.cut.names import Name, words
 from probe.cut.trace import Step, Trace
+
+Dims = Sequence[int | None]
+"""A dimension for each dimension of a value, None for one that has none."""
 
 # Functions, without the underscores around them and the number of dimensions: conv for
 # conv2d.
@@ -36,15 +40,18 @@ _KEEPING = words(
     "alpha_dropout feature_alpha_dropout pad cat concat add iadd radd sub isub rsub "
     "mul imul rmul div idiv truediv rtruediv itruediv pow ipow rpow neg abs exp log "
     "sqrt rsqrt square erf sin cos clamp where masked_fill lerp contiguous clone "
-    "detach to type type_as float double half bfloat16"
+    "detach to type type_as float double half bfloat16 roll flip"
 ) | {"seen through a view", *_NORMS, *_POOLS}
+
+# These may copy what they look at.
+_RESHAPING = words("reshape flatten unflatten")
 
 
 def channels_of(trace: Trace, name: Name) -> Axis | None:
     """Find the axis of a value's channels.
 
     The layer that made the value determines it, also through calls that keep each
-    dimension in place, such as activations and sums.
+    dimension in place, such as activations and sums, or that move dimensions.
 
     Args:
         trace: The traced model.
@@ -55,28 +62,56 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
     """
     steps = trace.large.steps
     shapes = trace.large.shapes
-    rank = len(shapes[name].shape)
-    waiting = [name]
+    last = len(shapes[name].shape) - 1
+    # Each value with the dimension of the feature that each of its own has become.
+    waiting: list[tuple[Name, Dims]] = [(name, tuple(range(last + 1)))]
     visited = set[Name]()
-    axes = set[Axis]()
+    found = set[int | None]()
     pooled = False
     while waiting:
-        value = waiting.pop()
+        value, dims = waiting.pop()
         step = steps.get(value[0])
         # A term of fewer dimensions may lie along any of them.
-        if step is None or value in visited or len(shapes[value].shape) != rank:
+        if step is None or value in visited or len(shapes[value].shape) != len(dims):
             continue
         visited.add(value)
         function = re.sub(r"\dd$", "", step.function.strip("_"))
         if axis := _axis_after(trace, step, function):
-            axes.add(axis)
+            found.add(dims[1 if axis == "first" else -1])
         elif function in _KEEPING:
-            waiting += step.parents
+            waiting += [(parent, dims) for parent in step.parents]
             pooled |= function in _POOLS
-    if len(axes) == 1:
-        return axes.pop()
+        elif function in _RESHAPING or value in step.views:
+            parent = step.parents[0]
+            if parent in shapes:
+                moved = _moved(shapes[parent], shapes[value], value in step.views)
+                waiting.append(
+                    (parent, [None if d is None else dims[d] for d in moved])
+                )
     # Of poolings alone: their functions take channels first.
-    return "first" if pooled and not axes else None
+    if pooled and not found:
+        found.add(1)
+    if found == {last}:
+        return "last"
+    return "first" if found == {1} else None
+
+
+def _moved(before: TensorFacts, after: TensorFacts, is_view: bool) -> Dims:
+    """Return the dimension that each dimension of a value is after a call, None if it is none.
+
+    In a view, it has the same size and stride. A reshape that copies keeps the last
+    dimension, and the second after the examples, if it keeps their sizes.
+    """
+    if is_view:
+        sides = list(zip(after.shape, after.stride, strict=True))
+        own = zip(before.shape, before.stride, strict=True)
+        return [sides.index(side) if sides.count(side) == 1 else None for side in own]
+    moved: list[int | None] = [None] * len(before.shape)
+    if before.shape[:2] == after.shape[:2]:
+        moved[:2] = 0, 1
+    if before.shape[-1] == after.shape[-1]:
+        moved[-1] = len(after.shape) - 1
+    return moved
 
 
 def _axis_after(trace: Trace, step: Step, function: str) -> Axis | None:

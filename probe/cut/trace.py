@@ -330,6 +330,12 @@ def trace(
             with torch.no_grad(), global_stream(stream(0, "check")):
                 call(copy, mapped(batches[1], torch.clone))
         large, small = (follow(copy, names, state, batch, call) for batch in batches)
+    if large.logits == FOREIGN:
+        raise InputError(
+            "the model's output comes from a call that is no function of torch's "
+            "(as_subclass, a class of tensors, numpy): return what a layer returns, "
+            "and wrap the inputs x rather than values in forward"
+        )
     n = min(examples, n)
     frozen = frozenset(modules.frozen_in(model))
     shapes = {

@@ -103,10 +103,7 @@ def _by_unit(tensor: TensorFacts, value: Tensor) -> Tensor:
 
     A unit is a channel, or a single number where the channels' axis is unknown.
     """
-    axis = tensor.axis
-    if axis is None and len(tensor.shape) > 3:
-        axis = "first"
-    channels = tensor.channel_dim(axis)
+    channels = tensor.channel_dim(tensor.axis)
     if channels is None:
         return value.reshape(len(value), -1, 1)
     units = value.shape[1 + channels]
@@ -159,11 +156,7 @@ def _layouts(facts: CutFacts, pooling: Pooling, length: int | None) -> list[Layo
 
 
 def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout:
-    """Return the layout of one tensor of a value, with the channel axis that its module implies.
-
-    If no module implies it, a tensor of four or more dimensions is read as (B, C, H, W,
-    ...), as by torch's own modules.
-    """
+    """Return the layout of one tensor of a value, with the channel axis that its module implies."""
     axis = tensor.axis
     remark = ""
     shape = tuple(tensor.example)
@@ -196,9 +189,6 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     if axis is None and pooling.channels:
         axis = pooling.channels
         remark = f" ({pooling.channels}: as set)"
-    elif axis is None and len(tensor.shape) > 3:
-        axis = "first"
-        remark = " (first: torch's convention, as no known module made them)"
     elif axis is None:
         remark = (
             ", made by no known module (set linear's `channels` to average over "

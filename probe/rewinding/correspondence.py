@@ -259,10 +259,9 @@ def _unit_dim(facts: TensorFacts, dims: int) -> int | None:
     """Return the dimension of the units in a value of some dimensions, None if it is unknown."""
     if dims == 2:
         return 1 if facts.dim == 0 else None
-    axis = facts.axis or ("first" if dims > 3 else None)
-    if axis is None:
+    if facts.axis is None:
         return None
-    return 1 if axis == "first" else dims - 1
+    return 1 if facts.axis == "first" else dims - 1
 
 
 def correlations(first: Tensor, second: Tensor) -> Tensor:

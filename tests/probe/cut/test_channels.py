@@ -1,5 +1,6 @@
 """The axis of channels is told by the modules that made a value, never by its shape."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +15,17 @@ from tests.laws.zoo.written import Written
 class Sum(nn.ModuleList):
     def forward(self, x: Tensor) -> Tensor:
         return self[0](x) + self[1](x)
+
+
+class Moved(nn.Module):
+    """Dimensions moved or parted by a function."""
+
+    def __init__(self, move: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.move = move
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.move(x)
 
 
 LINE = torch.randn(5, 8, 12)
@@ -37,6 +49,9 @@ FIRST = [
     (LINE, nn.Sequential(nn.BatchNorm1d(8), nn.Dropout1d(), nn.Hardswish(True))),
     (LINE, nn.Sequential(nn.Conv1d(8, 8, 1), nn.LayerNorm((8, 12)), nn.Identity())),
     (SQUARE, Sum([nn.Identity(), nn.Conv1d(8, 8, 1)])),
+    (SQUARE, nn.Sequential(nn.Linear(8, 8), Moved(lambda x: x.mT))),
+    (LINE, nn.Sequential(nn.Conv1d(8, 9, 3), Moved(lambda x: x[:, :, 2:]))),
+    (MAP, nn.Sequential(nn.Conv2d(8, 9, 3), nn.Flatten(2))),
 ]
 LAST = [
     *(
@@ -53,11 +68,25 @@ LAST = [
     ),
     (LINE, nn.Sequential(nn.Linear(12, 12), nn.GELU(), nn.Dropout())),
     (torch.randint(8, (5, 9)), nn.Embedding(8, 6)),
+    (SQUARE, nn.Sequential(nn.Conv1d(8, 8, 3, padding=1), Moved(lambda x: x.mT))),
+    (MAP, nn.Sequential(nn.Linear(6, 7), nn.Flatten(1, 2), nn.Unflatten(1, (8, 6)))),
+    (
+        MAP,
+        nn.Sequential(nn.Conv2d(8, 8, 1), Moved(lambda x: x.movedim(1, 3).roll(1, 1))),
+    ),
+    (
+        MAP,
+        nn.Sequential(
+            nn.Linear(6, 8), Moved(lambda x: x.transpose(1, 2).reshape(len(x), 48, 8))
+        ),
+    ),
 ]
 NONE = [
     *((LINE, m) for m in (nn.Identity(), nn.LayerNorm((8, 12)))),
     (LINE, nn.Sequential(nn.Conv1d(8, 9, 3), nn.Flatten(), nn.Unflatten(1, (9, 10)))),
     (SQUARE, Sum([nn.Linear(8, 8), nn.Conv1d(8, 8, 1)])),
+    (MAP, nn.Sequential(nn.Conv2d(8, 8, 1), Moved(lambda x: x.movedim(1, 2)))),
+    (SQUARE, nn.Sequential(nn.Linear(8, 8), Moved(lambda x: x.reshape(len(x), 16, 4)))),
 ]
 
 

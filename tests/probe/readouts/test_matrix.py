@@ -319,8 +319,10 @@ def test_the_slow_way_gives_the_value_too():
 
 
 class Turned(nn.Module):
+    """A product mixes dimensions: what was the channels' is so no more."""
+
     def forward(self, x: Tensor) -> Tensor:
-        return x.mT.contiguous()
+        return x.mT @ torch.eye(x.shape[-2])
 
 
 LINE = {
@@ -348,12 +350,37 @@ def test_a_wide_value_of_unknown_origin_is_projected_alike_unless_its_axis_is_se
         torch.testing.assert_close(found[0], value.mean(1))
 
 
-def test_a_wide_map_of_unknown_origin_has_its_channels_first_by_convention():
+def test_a_wide_map_of_unknown_origin_is_projected():
+    """Its shape tells nothing: the channels of (B, 8, 12, 12) may be the last 12."""
     model = Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), LINE)
-    x = torch.randn(9, 8, 12, 12)
+    x = torch.randn(9, 8, 12, 8)
     found = feature_matrices(cut_each(model, ["turn"], x).each, x, pooling=MEAN)["turn"]
-    torch.testing.assert_close(found[0], x.mean((2, 3)))
-    assert "8 channels (first: torch's convention, as no known module" in found[1]
+    value = outputs(model, ["turn"], x)["turn"]
+    projected = Layout(shape=(8, 8, 12), projected=512).rows(value)
+    torch.testing.assert_close(found[0], projected)
+
+
+def test_channels_that_are_last_stay_last_through_reshapes():
+    """As in a block of a Swin transformer: (B, H, W, C), in between (B, H W, C)."""
+
+    def forward(m: Any, x: Tensor) -> Tensor:
+        tokens = m.conv(x).permute(0, 2, 3, 1).reshape(len(x), -1, 8)
+        return m.head(
+            m.mark((tokens + m.mix(tokens)).reshape(len(x), 10, -1, 8))[:, 0, 0]
+        )
+
+    layers = {
+        "conv": lambda: nn.Conv2d(3, 8, 1),
+        "mix": (8, 8),
+        "mark": nn.Identity,
+        "head": (8, 2),
+    }
+    model = Written(forward, layers)
+    x = torch.randn(9, 3, 10, 12)
+    found = feature_matrices(cut_each(model, ["mark"], x).each, x, pooling=MEAN)["mark"]
+    torch.testing.assert_close(
+        found[0], outputs(model, ["mark"], x)["mark"].mean((1, 2))
+    )
 
 
 def test_several_lines_of_an_example_are_averaged_together():

@@ -155,7 +155,7 @@ def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate
     return Candidate(
         feature=feature.name,
         kind=type(traced.model.get_submodule(feature.module)).__name__,
-        shape=traced.shapes.get(names[0], visit.shapes[0]).example,
+        shape=traced.outputs.get(names[0], visit.shapes[0]).example,
         tensors=len(names),
         bytes=sum(traced.shapes[name].bytes // traced.examples for name in stored),
         frozen=_parameters(traced, feature.frozen),

@@ -75,25 +75,38 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
         if step is None or value in visited or len(shapes[value].shape) != len(dims):
             continue
         visited.add(value)
-        function = re.sub(r"\dd$", "", step.function.strip("_"))
+        function = _plain_name(step)
         if axis := _axis_after(trace, step, function):
             found.add(dims[1 if axis == "first" else -1])
-        elif function in _KEEPING:
-            waiting += [(parent, dims) for parent in step.parents]
+        else:
+            waiting += _made_of(trace, step, value, dims)
             pooled |= function in _POOLS
-        elif function in _RESHAPING or value in step.views:
-            parent = step.parents[0]
-            if parent in shapes:
-                moved = _moved(shapes[parent], shapes[value], value in step.views)
-                waiting.append(
-                    (parent, [None if d is None else dims[d] for d in moved])
-                )
     # Of poolings alone: their functions take channels first.
     if pooled and not found:
         found.add(1)
     if found == {last}:
         return "last"
     return "first" if found == {1} else None
+
+
+def _plain_name(step: Step) -> str:
+    """Return a call's function without the underscores around it and the number of dimensions."""
+    return re.sub(r"\dd$", "", step.function.strip("_"))
+
+
+def _made_of(
+    trace: Trace, step: Step, value: Name, dims: Dims
+) -> list[tuple[Name, Dims]]:
+    """Return the values that a call made a value of, if their dimensions are known in it."""
+    shapes = trace.large.shapes
+    if _plain_name(step) in _KEEPING:
+        return [(parent, dims) for parent in step.parents]
+    is_view = value in step.views
+    if not (is_view or step.function in _RESHAPING) or step.parents[0] not in shapes:
+        return []
+    parent = step.parents[0]
+    moved = _moved(shapes[parent], shapes[value], is_view)
+    return [(parent, [None if dim is None else dims[dim] for dim in moved])]
 
 
 def _moved(before: TensorFacts, after: TensorFacts, is_view: bool) -> Dims:

@@ -263,7 +263,9 @@ def stays_fixed(
     try:
         fixed = _with_other_weights(model, stays)
     except Failed as failure:
-        raise InputError(f"{refusal}; and {failure}") from failure
+        raise InputError(
+            f"{refusal}; and {failure}: only read it out (readouts=['linear'])"
+        ) from failure
     if not fixed:
         raise InputError(
             f"{refusal}; and in the whole model its value does not stay fixed (it "

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from probe.batch import Value, first
 from probe.cut.checks import ReferenceValues
-from probe.cut.feature import find
+from probe.cut.feature import find, read_at_modules
 from probe.cut.interface import Cut, Split, Trainable, check_trainable
 from probe.cut.model_call import (
     Call,
@@ -103,7 +103,7 @@ class Cuts:
         features = find_each(
             model, self.features, traced.sample, traced.call, trainable
         )
-        return cut_found(features)
+        return cut_found(features, tails)
 
     def logits(self, x: Value) -> Tensor:
         """Return the model's logits (B, K) for a batch x (B, ...), in eval mode."""
@@ -159,7 +159,8 @@ class Cuts:
     def feature(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
         """Compute each feature's own value in one pass, even where its cut keeps other values.
 
-        Of a tuple only the tensors that have a row for each example.
+        Of a tuple only the tensors that have a row for each example. A feature is the
+        k-th output of its module: batches may take different paths to it.
 
         Args:
             batches: Inputs, each one or more tensors (B, ...).
@@ -169,18 +170,16 @@ class Cuts:
             overwrite them.
 
         Raises:
-            InputError: A batch takes another path through the model.
+            InputError: A batch computes another feature there, see `read_at_modules`.
         """
         names = _readable(self._planned)
+        features = [cut.feature for cut in self._planned]
         for number, batch in enumerate(batches):
             tensor_of_name = collect(self._trace, names, batch)
-            for feature in (cut.feature for cut in self._planned):
-                if not tensor_of_name.keys() >= {*feature.readable}:
-                    raise InputError(
-                        f"the model takes another path to {feature.name!r} in some "
-                        "batches: read out another feature, or only retrain"
-                    )
-                shapes = feature.trace.shapes
+            if not names <= tensor_of_name.keys():
+                tensor_of_name = read_at_modules(features, batch)
+            for feature in features:
+                shapes = feature.trace.outputs
                 rows = (shapes[n].to_rows(tensor_of_name[n]) for n in feature.readable)
                 yield number, feature.name, tuple(rows)
 

@@ -2,17 +2,22 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from operator import itemgetter
 from typing import Self
 
+import torch
 from torch import Tensor, nn
 
-from probe.batch import Value
+from probe.batch import Value, mapped, tensors
+from probe.cut.model_call import tensors_of, without_fast_path
 from probe.cut.names import INPUT, Name
-from probe.cut.trace import Trace, Visit
+from probe.cut.trace import Pass, Trace, Visit, collect
 from probe.errors import InputError, unknown
-from probe.modules import forget, layer
+from probe.modules import forget, layer, tap
+
+_BATCH = 256  # examples whose path is followed at once
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,9 @@ class Feature:
         call: The visit's number among the visits of this module, from 0.
         around: The reason why the code of the modules around it stays in eval mode too,
             empty if it does not.
+        feeding: Names of the parameters and buffers that it depends on in other
+            batches.
+        serving: Names of the modules that serve it in other batches only.
     """
 
     name: str
@@ -33,6 +41,8 @@ class Feature:
     position: int
     call: int
     around: str = ""
+    feeding: frozenset[str] = frozenset()
+    serving: frozenset[str] = frozenset()
 
     @property
     def visit(self) -> Visit:
@@ -52,7 +62,7 @@ class Feature:
     @cached_property
     def frozen(self) -> frozenset[str]:
         """Names of the parameters and buffers that the value depends on (W_F, Murata 2020)."""
-        return self.trace.depends_on(self.upstream)
+        return self.trace.depends_on(self.upstream) | self.feeding
 
     @cached_property
     def readable(self) -> tuple[Name, ...]:
@@ -66,7 +76,7 @@ class Feature:
         visit = self.visit
         readable = []
         for name in visit.names:
-            facts = trace.shapes.get(name)
+            facts = trace.outputs.get(name)
             if facts is None or name in visit.packed or facts.dim is None:
                 continue
             entries = facts.shape[facts.dim]
@@ -108,6 +118,7 @@ class Feature:
         # The model's own call is over only when nothing is left to train.
         if not self.around:
             calls.pop("", None)
+        calls |= {name: [True] for name in self.serving}
         return {name: off for name, off in calls.items() if any(off)}
 
     @cached_property
@@ -125,6 +136,45 @@ class Feature:
             )
             if all(off)
         )
+
+    def visit_in(self, run: Pass) -> Visit:
+        """Return the visit that gives the feature's value in the pass of another batch.
+
+        Raises:
+            InputError: The module runs more or less often, or returns other tensors.
+        """
+        runs = run.runs_of(self.module)
+        expected = self.trace.large.runs_of(self.module)
+        ranks = [len(facts.shape) for facts in self.visit.shapes]
+        if len(runs) == len(expected):
+            visit = runs[self.call]
+            if ranks == [len(facts.shape) for facts in visit.shapes]:
+                return visit
+        raise InputError(
+            f"{self.name!r} runs {len(runs)} times in some batches and "
+            f"{len(expected)} in others, or returns other tensors: choose a layer "
+            "around or after it"
+        )
+
+    def on_all(self, x: Value) -> Self:
+        """Return the feature with all that it depends on for any of the inputs x (N, ...)."""
+        feeding = set(self.feeding)
+        serving = set(self.serving)
+        names = {*self.visit.names}
+        for start in range(0, len(tensors(x)[0]), _BATCH):
+            rows = slice(start, start + _BATCH)
+            batch = mapped(x, itemgetter(rows))
+            if names <= collect(self.trace, names, batch).keys():
+                continue
+            run = self.trace.follow(batch)
+            visit = self.visit_in(run)
+            upstream = run.upstream(visit.names)
+            feeding |= self.trace.depends_on(upstream)
+            for earlier in run.visits[: run.visits.index(visit)]:
+                if upstream.issuperset(name[0] for name in earlier.names):
+                    serving.add(earlier.module)
+        serving -= {visit.module for visit in self.trace.large.visits}
+        return replace(self, feeding=frozenset(feeding), serving=frozenset(serving))
 
     @property
     def random(self) -> bool:
@@ -176,6 +226,44 @@ def find(trace: Trace, name: str) -> Feature:
     return feature
 
 
+def read_at_modules(features: Sequence[Feature], x: Value) -> dict[Name, Tensor]:
+    """Compute features as the outputs of their modules, whatever the path to them.
+
+    Args:
+        features: Features of one trace.
+        x: The inputs, (B, ...).
+
+    Returns:
+        Copies of the values, by their names in the trace.
+
+    Raises:
+        InputError: A feature is not the same output for this batch.
+    """
+    trace = features[0].trace
+    outputs: dict[str, list[list[Tensor]]] = {}
+
+    def keep(name: str, output: object) -> None:
+        with torch._C.DisableTorchFunction():  # the copies are no step of the model
+            values = [tensor.clone() for tensor in tensors_of(output)]
+        outputs.setdefault(name, []).append(values)
+
+    with tap(trace.model, {feature.module for feature in features}, keep):
+        run = trace.follow(x)
+    value_of_name: dict[Name, Tensor] = {}
+    for feature in features:
+        visit = feature.visit_in(run)
+        feeding = trace.depends_on(run.upstream(visit.names))
+        if both := feeding & trace.trained(feature.frozen):
+            raise InputError(
+                f"{feature.name!r} is computed with {min(both)!r} in some batches, "
+                "which is downstream of it in others: choose a layer before or after "
+                "both"
+            )
+        values = outputs[feature.module][feature.call]
+        value_of_name.update(zip(feature.visit.names, values, strict=True))
+    return value_of_name
+
+
 class PartlyEval(nn.Module):
     """The whole model, with a part of it in eval mode at all times.
 
@@ -219,7 +307,8 @@ class PartlyEval(nn.Module):
     def forward(self, x: Value) -> Tensor:
         """Return the logits (B, K) of inputs x (B, ...)."""
         forget(self.model)
-        return self.ask(self.model, x)
+        with without_fast_path():
+            return self.ask(self.model, x)
 
     def _restart(self, model: nn.Module, inputs: object) -> None:
         """Count the calls of each module from 0 in a new forward pass."""

@@ -219,13 +219,20 @@ def undisturbed(x: Value) -> Iterator[None]:
 
 @contextmanager
 def comparing(x: Value) -> Iterator[None]:
-    """Run models on inputs such as x (B, ...) so that equal values are equal bit for bit.
+    """Run models on inputs such as x (B, ...) so that equal values are equal bit for bit."""
+    with undisturbed(x), without_fast_path():
+        yield
 
-    The fast path of attention in eval mode, which rounds differently, is off within the
-    block.
+
+@contextmanager
+def without_fast_path() -> Iterator[None]:
+    """Turn off the fast path of attention in eval mode within the block.
+
+    It rounds differently, and hands nested tensors to layers that may be in training
+    mode.
     """
     mha = torch.backends.mha
-    with ExitStack() as restored, undisturbed(x):
+    with ExitStack() as restored:
         restored.callback(mha.set_fastpath_enabled, mha.get_fastpath_enabled())
         mha.set_fastpath_enabled(False)
         yield

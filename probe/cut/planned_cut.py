@@ -1,30 +1,26 @@
 """Planned and checked cuts at one feature."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 
-import torch
 from torch import Tensor, nn
 
-from probe.batch import Value, first, gather, tensors
+from probe.batch import Value, first, tensors
 from probe.cut.channels import channels_of
 from probe.cut.checks import ReferenceValues, stays_fixed
-from probe.cut.feature import Feature, PartlyEval, find
+from probe.cut.feature import Feature, PartlyEval
 from probe.cut.interface import CutFacts, Split, TensorFacts, Trainable
 from probe.cut.model_call import ModelCall, comparing
 from probe.cut.names import INPUT, Name, of_input
 from probe.cut.plan import CutPlan, plan_each
 from probe.cut.replay import Prefix, Replay
-from probe.cut.trace import Trace, trace
+from probe.cut.trace import Trace
 from probe.errors import Failed, InputError, described
 from probe.immutable import immutable
 from probe.modules import copied, named_state
-
-# Examples that show what a value depends on where the path depends on the data.
-_WIDE = 256
 
 
 @immutable(eq=False)
@@ -54,12 +50,9 @@ class PlannedCut:
         behind = trace.large.upstream([trace.large.logits]) - feature.upstream
         steps = trace.large.steps
         visit = feature.visit
-        shapes = trace.large.shapes | dict(zip(visit.names, visit.shapes, strict=True))
         inputs = ((INPUT[0], index) for index in range(len(tensors(trace.sample))))
 
-        def tensor_facts(name: Name) -> TensorFacts:
-            return _tensor_facts(trace, name, trace.shapes.get(name, shapes[name]))
-
+        kept = self.plan.kept if self.plan else tuple(inputs)
         return CutFacts(
             name=feature.name,
             position=feature.position,
@@ -70,8 +63,8 @@ class PlannedCut:
             is_output=trace.large.logits in visit.names,
             random_downstream=any(steps[n].random for n in behind & steps.keys()),
             work=visit.work,
-            value=tuple(map(tensor_facts, feature.readable)),
-            kept=tuple(map(tensor_facts, self.plan.kept if self.plan else inputs)),
+            value=_tensor_facts(trace, feature.readable, trace.outputs),
+            kept=_tensor_facts(trace, kept, trace.shapes),
             inputs=first(trace.sample, 0),
             logits_shape=trace.large.shapes[trace.large.logits].shape,
             examples=trace.examples,
@@ -172,19 +165,13 @@ class PlannedCut:
         return cut._on_more_examples(x) if cut.slow else cut
 
     def _on_more_examples(self, x: Value) -> "PlannedCut":
-        """Return the cut of the whole model with its feature found on examples from all of x.
+        """Return the cut of the whole model with its feature found on all of x.
 
         A few examples may not show everything that a value depends on, as in a mixture
         of experts; a dependency that they miss would be retrained.
         """
-        traced = self.feature.trace
-        column = tensors(x)[0]
-        wide = min(len(column), _WIDE)
-        indices = torch.linspace(0, len(column) - 1, wide, device=column.device).long()
-        retraced = trace(traced.model, gather(x, indices), traced.call, wide)
-        retraced = replace(retraced, given_frozen=traced.given_frozen)
-        feature = replace(find(retraced, self.feature.name), around=self.feature.around)
-        if feature.frozen == self.feature.frozen:
+        feature = self.feature.on_all(x)
+        if feature == self.feature:
             return self
         return replace(self, feature=feature).run_whole(self.slow)
 
@@ -292,7 +279,14 @@ def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
         return tuple(checked)
 
 
-def _tensor_facts(trace: Trace, name: Name, facts: TensorFacts) -> TensorFacts:
+def _tensor_facts(
+    trace: Trace, names: Iterable[Name], shapes: Mapping[Name, TensorFacts]
+) -> tuple[TensorFacts, ...]:
+    """Return the facts on values, with their channels and the positions that the head reads."""
+    return tuple(_read_facts(trace, name, shapes[name]) for name in names)
+
+
+def _read_facts(trace: Trace, name: Name, facts: TensorFacts) -> TensorFacts:
     """Return the facts on a value, with its channels and the positions that the head reads."""
     axis = None if facts.dim is None else channels_of(trace, name)
     index = name[1] if of_input(name) else None

@@ -175,6 +175,10 @@ class Pass:
     shapes: dict[Name, TensorFacts]
     drawn: bool = False
 
+    def runs_of(self, module: str) -> list[Visit]:
+        """Return the runs of a module; the k-th of every pass is the same feature."""
+        return [visit for visit in self.visits if visit.module == module]
+
     def upstream(self, names: Iterable[Name]) -> frozenset[int]:
         """Return the numbers of all calls that the named values depend on.
 
@@ -215,6 +219,7 @@ class Trace:
         large: The forward pass on the first `examples` examples of the sample.
         shapes: The shapes of all values computed in eval mode, which include all frozen
             values.
+        outputs: The shapes of the modules' outputs.
         sample: The inputs, one or more tensors (B, ...).
         examples: The number of examples in the large pass.
         call: The call that gives the model's logits.
@@ -229,6 +234,7 @@ class Trace:
     state: StateCalls
     large: Pass
     shapes: Mapping[Name, TensorFacts]
+    outputs: Mapping[Name, TensorFacts]
     sample: Value
     examples: int
     call: ModelCall
@@ -282,6 +288,12 @@ class Trace:
         with full_precision(few):
             return gains_pixelwise(model, partial(self.call, model), few)
 
+    def follow(self, x: Value) -> Pass:
+        """Record the pass of a batch x (B, ...), which may take another path."""
+        with full_precision(x):
+            x = arranged(x, self.sample)
+            return follow(self.model, self.names, self.state, x, self.call)
+
     def logits(self, x: Value) -> Tensor:
         """Return the logits (B, K) of a batch (B, ...) and leave the traced model unchanged."""
         modules.forget(self.model)
@@ -290,7 +302,9 @@ class Trace:
 
 
 def trace(
-    model: nn.Module, sample: Value, call: ModelCall, examples: int = LARGE
+    model: nn.Module,
+    sample: Value,
+    call: ModelCall,
 ) -> Trace:
     """Follow a copy of `model` in eval mode on the first examples of a sample.
 
@@ -298,7 +312,6 @@ def trace(
         model: The model, perhaps within wrappers.
         sample: Inputs, one or more tensors (B, ...), B from 3.
         call: The call that gives its logits.
-        examples: The number of examples to run it on.
 
     Raises:
         InputError: The call gives no logits or fails, the model has parts that cannot
@@ -323,7 +336,7 @@ def trace(
         state = {
             names.call("state", group): group for group in modules.state_groups(model)
         }
-        batches = first(sample, examples), first(sample, _SMALL)
+        batches = first(sample, LARGE), first(sample, _SMALL)
         if any(module._non_persistent_buffers_set for module in copy.modules()):
             # The first pass may make buffers for the inputs' size: followed are only
             # later ones.
@@ -336,25 +349,45 @@ def trace(
             "(as_subclass, a class of tensors, numpy): return what a layer returns, "
             "and wrap the inputs x rather than values in forward"
         )
-    n = min(examples, n)
+    n = min(LARGE, n)
     frozen = frozenset(modules.frozen_in(model))
-    shapes = {
-        name: facts.compared(small.shapes[name], n)
-        for name, facts in large.shapes.items()
-        if name in small.shapes and len(facts.shape) == len(small.shapes[name].shape)
-    }
     return Trace(
         copy,
         modules.architecture(model),
         names,
         state,
         large,
-        shapes,
+        _compared(large, small.shapes, n),
+        _compared(large, _outputs(large, small), n),
         sample,
         n,
         call,
         frozen,
     )
+
+
+def _outputs(large: Pass, small: Pass) -> dict[Name, TensorFacts]:
+    """Return the shapes in a small pass of the modules' outputs in a large one, by run of a module.
+
+    The batches may have taken different paths to them.
+    """
+    outputs: dict[Name, TensorFacts] = {}
+    for module in {visit.module for visit in large.visits}:
+        runs = zip(large.runs_of(module), small.runs_of(module), strict=False)
+        for visit, other in runs:
+            outputs.update(zip(visit.names, other.shapes, strict=False))
+    return outputs
+
+
+def _compared(
+    large: Pass, small: Mapping[Name, TensorFacts], n: int
+) -> dict[Name, TensorFacts]:
+    """Return the shapes of the values of n examples, and of fewer, for any number of examples."""
+    return {
+        name: facts.compared(small[name], n)
+        for name, facts in large.shapes.items()
+        if name in small and len(facts.shape) == len(small[name].shape)
+    }
 
 
 def _check_modules(model: nn.Module) -> None:

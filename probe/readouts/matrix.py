@@ -245,5 +245,5 @@ def _check_shape(name: str, layout: Layout, value: Tensor, count: int) -> None:
     if value[0].numel() != torch.Size(layout.shape).numel() or len(value) != count:
         raise InputError(
             f"feature {name!r} is {tuple(value.shape)}, expected "
-            f"{(count, *layout.shape)}"
+            f"{(count, *layout.shape)}: choose a layer around or after it"
         )

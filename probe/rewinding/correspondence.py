@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.cut.interface import CutFacts, TensorFacts
+from probe.cut.model_call import without_fast_path
 from probe.immutable import immutable
 from probe.modules import layer, tap, tensors_in
 from probe.rewinding.blocks import Changed, Earlier, rewound
@@ -212,16 +213,20 @@ class Comparison:
 
     def _units(self, model: nn.Module, features: Sequence[str]) -> dict[str, Tensor]:
         """Return the units of features, (M, U), and of the output."""
-        outputs: dict[str, list[Tensor]] = {}
+        outputs: dict[str, list[list[Tensor]]] = {}
         modules = [name.partition("#")[0] for name in features]
-        # An in-place operation may overwrite a value later.
-        with tap(
-            model, modules, lambda name, value: outputs.update({name: _clones(value)})
-        ):
+
+        def keep(name: str, value: object) -> None:
+            # An in-place operation may overwrite a value later.
+            outputs.setdefault(name, []).append(_clones(value))
+
+        with without_fast_path(), tap(model, {*modules}, keep):
             logits = self.run(model)
         units = {OUTPUT: _rows(logits)}
         for feature, name in zip(features, modules, strict=True):
-            tensors = outputs.get(name, [])
+            call = int(feature.partition("#")[2] or 1)
+            # A module may run less often in another batch.
+            tensors = next(iter(outputs.get(name, [])[call - 1 : call]), [])
             if tensors and len(tensors) == len(self.facts[feature].value):
                 rows = by_unit(tensors[0], self.facts[feature].value[0])
                 if rows is not None:

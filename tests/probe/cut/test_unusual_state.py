@@ -63,6 +63,25 @@ def test_unusual_state_is_frozen_and_cut(kind: str) -> None:
     assert ["w" in cut.frozen for cut in cuts.values()] == [False, True]
 
 
+@pytest.mark.parametrize("into", ["input", "output"])
+def test_an_output_made_out_of_torchs_sight_is_refused(into: str) -> None:
+    """A class of tensors as input is as good as plain tensors."""
+
+    def forward(m: Written, x: Tensor) -> Tensor:
+        logits = m.b(m.a(x))
+        return logits if into == "input" else logits.as_subclass(Marked)
+
+    model = Written(forward, {"a": (6, 6), "b": (6, 3)})
+    x = torch.randn(8, 6).as_subclass(Marked)
+    if into == "output":
+        with pytest.raises(InputError, match="as_subclass"):
+            split(model, "a", x)
+    else:
+        cut = split(model, "a", x)
+        assert cut.cached
+        assert torch.equal(cut.tail.eval()(cut.prefix(x)), model.eval()(x))
+
+
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_complex_weights_are_trained_as_by_torchs_own_optimizer(
     optimizer: Optimizer,

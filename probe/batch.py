@@ -163,6 +163,8 @@ def _ends(tensor: Tensor) -> Tensor:
     if tensor.ndim == 1:
         return tensor[:_SEARCHED].float().cpu()
     # Only what is looked at is read: the data may be a file larger than the memory.
+    if tensor.ndim == 3:  # padded with rows of zeros
+        tensor = tensor[:_SEARCHED].any(2)
     if tensor.ndim != 2 or (
         tensor.is_floating_point() and tensor[:_FEW].unique().numel() > 2
     ):

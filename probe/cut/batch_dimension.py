@@ -41,6 +41,9 @@ class TensorFacts:
         read: The positions of a sequence (L, C) that the network's head reads, or
             "last" for one that differs between examples; empty if it reads all, or this
             is no sequence.
+        padding: The input that tells which positions of a sequence count, as a
+            `probe.cut.model_call.ToldBy`; "untold" if none does although examples
+            differ in this; None if they do not.
 
     >>> large, small = (TensorFacts.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
     >>> shape = large.compared(small, 4)  # 2 entries of dimension 1 per example
@@ -58,6 +61,7 @@ class TensorFacts:
     axis: Axis | None = None
     input_index: int | None = None
     read: tuple[int, ...] | Literal["last"] = ()
+    padding: tuple[int, int, int] | Literal["untold"] | None = None
 
     @classmethod
     def of(cls, tensor: Tensor) -> "TensorFacts":

@@ -256,6 +256,11 @@ _REMEDY = (
 Positions = tuple[int, ...] | Literal["last"]
 """Positions of a sequence, from 0; `last` = another one in each example."""
 
+ToldBy = tuple[int, int, int]
+"""The input that tells which positions count, by index; the way in `kept_by`; and their number."""
+
+_DRAWS = 4
+
 
 def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Positions]:
     """Find the positions of sequences that the logits depend on at the end of a network.
@@ -287,11 +292,78 @@ def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Pos
     return read
 
 
-def _sequence_gradients(model: nn.Module, x: Value, call: ModelCall) -> list[Tensor]:
+def padding_told(
+    model: nn.Module, x: Value, call: ModelCall
+) -> dict[int, ToldBy | None]:
+    """Find the input that tells which positions of sequences count for the logits.
+
+    These are the positions that have a gradient, whatever the values are: noise is
+    added to them, as units that are never active have none either.
+
+    Args:
+        model: A copy of the network, in eval mode.
+        x: A few examples (B, ...), of different lengths.
+        call: The call that gives the logits.
+
+    Returns:
+        The input by length, None where other positions count in each example and no
+        input tells which; lengths of which the same positions count in all examples are
+        left out.
+    """
+    redraw_zeros(model)
+    draws = stream(0, "padding")
+    reached: list[Tensor] = []
+    for _ in range(_DRAWS):
+        gradients = _sequence_gradients(model, x, call, draws)
+        nonzero = [gradient != 0 for gradient in gradients]
+        pairs = zip(reached or nonzero, nonzero, strict=True)
+        reached = [before | now for before, now in pairs]
+    told: dict[int, ToldBy | None] = {}
+    for value in reached:
+        # (B, L, C), or (B, C, L) as of convolutions.
+        for counts in (value.any(2), value.any(1)):
+            if (counts != counts[:1]).any():
+                length = counts.shape[1]
+                told[length] = told.get(length) or _told_by(x, counts)
+    return told
+
+
+def _told_by(x: Value, counts: Tensor) -> ToldBy | None:
+    """Return the input that tells which positions (B, L) count, None if there is none."""
+    for index, tensor in enumerate(tensors(x)):
+        for number, kept in enumerate(kept_by(tensor, counts.shape[1])):
+            if torch.equal(kept, counts):
+                return index, number, counts.shape[1]
+    return None
+
+
+def kept_by(tensor: Tensor, length: int) -> list[Tensor]:
+    """Return the ways in which an input may tell the positions (N, L) that count.
+
+    Args:
+        tensor: The input: lengths (N,), or a mask, ids or padded values (N, L, ...).
+        length: The number of positions L.
+    """
+    if tensor.ndim == 1:
+        return [torch.arange(length, device=tensor.device) < tensor[:, None]]
+    if tensor.ndim == 0 or tensor.shape[1] != length:
+        return []
+    nonzero = tensor.reshape(*tensor.shape[:2], -1).any(2)
+    return [nonzero, ~nonzero]
+
+
+def _sequence_gradients(
+    model: nn.Module,
+    x: Value,
+    call: ModelCall,
+    draws: torch.Generator | None = None,
+) -> list[Tensor]:
     """Return the gradient of the logits by each module's output (B, L, C), in execution order.
 
     Outputs that the logits do not depend on are left out. Each module's output is cut off
     from what came before, so that its gradient shows only what the next modules read.
+
+    draws: the source of noise that is added to each output, None for no noise.
     """
     values = list[Tensor]()
 
@@ -303,13 +375,17 @@ def _sequence_gradients(model: nn.Module, x: Value, call: ModelCall) -> list[Ten
             or not output.is_floating_point()
         ):
             return output
-        values.append(output.detach().requires_grad_())
+        value = output.detach()
+        if draws is not None:
+            noise = torch.randn(output.shape, generator=draws, device="cpu")
+            value = value + noise.to(value) * (1 + value.abs().mean())
+        values.append(value.requires_grad_())
         # A clone: what follows may write into it.
         return values[-1].clone()
 
-    with torch.enable_grad(), undisturbed(x):
+    with torch.enable_grad(), undisturbed(x), ExitStack() as hooks:
         for module in model.modules():
-            module.register_forward_hook(note)
+            hooks.enter_context(module.register_forward_hook(note))
         logits = call(model.eval(), x)
         # Not the sum: after a norm it would be the same whatever the values are.
         weights = torch.linspace(1, 2, logits.numel(), device=logits.device).view_as(

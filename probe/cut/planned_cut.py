@@ -291,10 +291,16 @@ def _read_facts(trace: Trace, name: Name, facts: TensorFacts) -> TensorFacts:
     axis = None if facts.dim is None else channels_of(trace, name)
     index = name[1] if of_input(name) else None
     facts = replace(facts, axis=axis, input_index=index)
-    is_sequence = facts.dim == 0 and len(facts.example) == 2 and axis != "first"
-    if not is_sequence or not trace.large.in_step(name):
+    if facts.dim != 0 or len(facts.example) != 2:
         return facts
-    return replace(facts, read=trace.positions.get(facts.example[0], ()))
+    if axis != "first" and trace.large.in_step(name):
+        facts = replace(facts, read=trace.positions.get(facts.example[0], ()))
+    channels = facts.channel_dim(axis)
+    lengths = [size for dim, size in enumerate(facts.example) if dim != channels]
+    for length in lengths:
+        if length in trace.padding and not facts.read:
+            return replace(facts, padding=trace.padding[length] or "untold")
+    return facts
 
 
 def _chain_end(feature: Feature, plan: CutPlan) -> int | None:

@@ -26,8 +26,10 @@ from probe.cut.batch_dimension import TensorFacts
 from probe.cut.model_call import (
     ModelCall,
     Positions,
+    ToldBy,
     explained,
     full_precision,
+    padding_told,
     positions_read,
     tensors_of,
     undisturbed,
@@ -258,6 +260,14 @@ class Trace:
             return positions_read(modules.copied(self.model), sample, self.call)
         # The user's code, or torch: without gradients nothing is known.
         except Exception:
+            return {}
+
+    @cached_property
+    def padding(self) -> Mapping[int, ToldBy | None]:
+        """The input that tells which positions of sequences count, see `padding_told`."""
+        try:
+            return padding_told(modules.copied(self.model), self.sample, self.call)
+        except Exception:  # as above
             return {}
 
     @cached_property

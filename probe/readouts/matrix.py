@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from probe.analysis.units import Activity
-from probe.batch import Value, mapped, tensors
+from probe.batch import Value, arranged, mapped, tensors
 from probe.cut.cuts import Cuts
 from probe.cut.interface import Cut, CutFacts, TensorFacts
-from probe.cut.model_call import explained
+from probe.cut.model_call import explained, kept_by
 from probe.errors import InputError
 from probe.readouts.pooling import Layout, Pooling, layout_of
 from probe.training.evaluation import batch_size_for
@@ -35,7 +35,9 @@ def feature_matrices(
 
     Values are flattened, or pooled if they are wide. If a mask is among the inputs,
     sequences are averaged over the positions that it keeps: padding would tell the
-    length of a text, and so would the share of prompts, which are left out.
+    length of a text, and so would the share of prompts, which are left out. Where none
+    is named so, an input counts as a mask if it tells the positions that the logits
+    depend on.
 
     >>> from torch import nn
     >>> from probe.cut.cuts import cut_each
@@ -69,7 +71,9 @@ def feature_matrices(
         InputError: A value has no row for each example.
     """
     mask = _mask_in(x)
-    values = chain.from_iterable(cut.facts.value for cut in cuts)
+    values = list(chain.from_iterable(cut.facts.value for cut in cuts))
+    if mask is None:
+        mask = _mask_told(values, arranged(x, cuts[0].facts.inputs))
     if mask is None and any(value.read == "last" for value in values):
         # The head reads the last id that is not 0, see `positions_read`.
         ids = (t for t in tensors(x) if t.ndim == 2 and not t.is_floating_point())
@@ -132,6 +136,15 @@ def _mask_in(x: Value) -> Tensor | None:
                 zero = tensor == 0
                 dropped = ids[zero]
                 return zero != bool((dropped == dropped[:1]).all())
+    return None
+
+
+def _mask_told(values: Sequence[TensorFacts], x: Value) -> Tensor | None:
+    """Return the positions (N, L) that count as an input tells, None if no value has such."""
+    for value in values:
+        if isinstance(value.padding, tuple):
+            index, number, length = value.padding
+            return kept_by(tensors(x)[index], length)[number]
     return None
 
 
@@ -235,9 +248,20 @@ def _one_pass(
                     activities.setdefault(name, Activity()).add(units)
     matrices: Matrices = {}
     for name, matrix in matrix_of.items():
-        how = " + ".join(layout.how for layout in layouts[name])
-        matrices[name] = matrix, how
+        is_untold = any(value.padding == "untold" for value in facts[name])
+        matrices[name] = matrix, _how(layouts[name], is_untold and mask is None)
     return matrices
+
+
+def _how(layouts: Sequence[Layout], with_padding: bool) -> str:
+    """Return the layout of a feature in words."""
+    how = " + ".join(layout.how for layout in layouts)
+    if with_padding:
+        how = (
+            "padding, if any, too, as no input tells which positions count (put a "
+            f"`mask` among them), {how}"
+        )
+    return how
 
 
 def _check_shape(name: str, layout: Layout, value: Tensor, count: int) -> None:

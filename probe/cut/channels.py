@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from probe.cut.batch_dimension import Axis, TensorFacts
-from probe.cut.names import Name, words
+from probe.cut.names import FOREIGN, Name, words
 from probe.cut.trace import Step, Trace
 
 Dims = Sequence[int | None]
@@ -95,31 +95,42 @@ def _plain_name(step: Step) -> str:
 
 
 def _made_of(
-    trace: Trace, step: Step, value: Name, dims: Dims
+    trace: Trace,
+    step: Step,
+    value: Name,
+    dims: Dims,
 ) -> list[tuple[Name, Dims]]:
     """Return the values that a call made a value of, if their dimensions are known in it."""
     shapes = trace.large.shapes
     if _plain_name(step) in _KEEPING:
         return [(parent, dims) for parent in step.parents]
     is_view = value in step.views
-    if not (is_view or step.function in _RESHAPING) or step.parents[0] not in shapes:
+    parent = step.parents[0] if step.parents else FOREIGN
+    is_moved = is_view or step.function in _RESHAPING
+    if not is_moved or parent not in shapes:
         return []
-    parent = step.parents[0]
     moved = _moved(shapes[parent], shapes[value], is_view)
-    return [(parent, [None if dim is None else dims[dim] for dim in moved])]
+    of_feature = [None if dim is None else dims[dim] for dim in moved]
+    return [(parent, of_feature)]
 
 
-def _moved(before: TensorFacts, after: TensorFacts, is_view: bool) -> Dims:
+def _moved(
+    before: TensorFacts,
+    after: TensorFacts,
+    is_view: bool,
+) -> Dims:
     """Return the dimension that each dimension of a value is after a call, None if it is none.
 
     In a view, it has the same size and stride. A reshape that copies keeps the last
     dimension, and the second after the examples, if it keeps their sizes.
     """
+    moved: list[int | None] = [None] * len(before.shape)
     if is_view:
         sides = list(zip(after.shape, after.stride, strict=True))
-        own = zip(before.shape, before.stride, strict=True)
-        return [sides.index(side) if sides.count(side) == 1 else None for side in own]
-    moved: list[int | None] = [None] * len(before.shape)
+        for dim, side in enumerate(zip(before.shape, before.stride, strict=True)):
+            if sides.count(side) == 1:
+                moved[dim] = sides.index(side)
+        return moved
     if before.shape[:2] == after.shape[:2]:
         moved[:2] = 0, 1
     if before.shape[-1] == after.shape[-1]:

@@ -171,10 +171,15 @@ class Feature:
             upstream = run.upstream(visit.names)
             feeding |= self.trace.depends_on(upstream)
             for earlier in run.visits[: run.visits.index(visit)]:
-                if upstream.issuperset(name[0] for name in earlier.names):
+                calls = [name[0] for name in earlier.names]
+                if calls and upstream.issuperset(calls):
                     serving.add(earlier.module)
         serving -= {visit.module for visit in self.trace.large.visits}
-        return replace(self, feeding=frozenset(feeding), serving=frozenset(serving))
+        return replace(
+            self,
+            feeding=frozenset(feeding),
+            serving=frozenset(serving),
+        )
 
     @property
     def random(self) -> bool:
@@ -226,7 +231,10 @@ def find(trace: Trace, name: str) -> Feature:
     return feature
 
 
-def read_at_modules(features: Sequence[Feature], x: Value) -> dict[Name, Tensor]:
+def read_at_modules(
+    features: Sequence[Feature],
+    x: Value,
+) -> dict[Name, Tensor]:
     """Compute features as the outputs of their modules, whatever the path to them.
 
     Args:

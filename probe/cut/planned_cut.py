@@ -280,7 +280,9 @@ def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
 
 
 def _tensor_facts(
-    trace: Trace, names: Iterable[Name], shapes: Mapping[Name, TensorFacts]
+    trace: Trace,
+    names: Iterable[Name],
+    shapes: Mapping[Name, TensorFacts],
 ) -> tuple[TensorFacts, ...]:
     """Return the facts on values, with their channels and the positions that the head reads."""
     return tuple(_read_facts(trace, name, shapes[name]) for name in names)

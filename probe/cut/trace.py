@@ -390,7 +390,9 @@ def _outputs(large: Pass, small: Pass) -> dict[Name, TensorFacts]:
 
 
 def _compared(
-    large: Pass, small: Mapping[Name, TensorFacts], n: int
+    large: Pass,
+    small: Mapping[Name, TensorFacts],
+    n: int,
 ) -> dict[Name, TensorFacts]:
     """Return the shapes of the values of n examples, and of fewer, for any number of examples."""
     return {

@@ -211,7 +211,11 @@ class Comparison:
         with rewound(self.model, contents, self.before):
             return self._units(self.model, [feature] if feature != OUTPUT else [])
 
-    def _units(self, model: nn.Module, features: Sequence[str]) -> dict[str, Tensor]:
+    def _units(
+        self,
+        model: nn.Module,
+        features: Sequence[str],
+    ) -> dict[str, Tensor]:
         """Return the units of features, (M, U), and of the output."""
         outputs: dict[str, list[list[Tensor]]] = {}
         modules = [name.partition("#")[0] for name in features]
@@ -224,9 +228,11 @@ class Comparison:
             logits = self.run(model)
         units = {OUTPUT: _rows(logits)}
         for feature, name in zip(features, modules, strict=True):
-            call = int(feature.partition("#")[2] or 1)
+            _, _, number = feature.partition("#")
+            call = int(number or 1)
+            runs = outputs.get(name, [])
             # A module may run less often in another batch.
-            tensors = next(iter(outputs.get(name, [])[call - 1 : call]), [])
+            tensors = runs[call - 1] if call <= len(runs) else []
             if tensors and len(tensors) == len(self.facts[feature].value):
                 rows = by_unit(tensors[0], self.facts[feature].value[0])
                 if rows is not None:

@@ -49,9 +49,18 @@ FIRST = [
     (LINE, nn.Sequential(nn.BatchNorm1d(8), nn.Dropout1d(), nn.Hardswish(True))),
     (LINE, nn.Sequential(nn.Conv1d(8, 8, 1), nn.LayerNorm((8, 12)), nn.Identity())),
     (SQUARE, Sum([nn.Identity(), nn.Conv1d(8, 8, 1)])),
-    (SQUARE, nn.Sequential(nn.Linear(8, 8), Moved(lambda x: x.mT))),
-    (LINE, nn.Sequential(nn.Conv1d(8, 9, 3), Moved(lambda x: x[:, :, 2:]))),
-    (MAP, nn.Sequential(nn.Conv2d(8, 9, 3), nn.Flatten(2))),
+    (
+        SQUARE,
+        nn.Sequential(nn.Linear(8, 8), Moved(lambda x: x.mT)),
+    ),
+    (
+        LINE,
+        nn.Sequential(nn.Conv1d(8, 9, 3), Moved(lambda x: x[:, :, 2:])),
+    ),
+    (
+        MAP,
+        nn.Sequential(nn.Conv2d(8, 9, 3), nn.Flatten(2)),
+    ),
 ]
 LAST = [
     *(
@@ -85,7 +94,10 @@ NONE = [
     *((LINE, m) for m in (nn.Identity(), nn.LayerNorm((8, 12)))),
     (LINE, nn.Sequential(nn.Conv1d(8, 9, 3), nn.Flatten(), nn.Unflatten(1, (9, 10)))),
     (SQUARE, Sum([nn.Linear(8, 8), nn.Conv1d(8, 8, 1)])),
-    (MAP, nn.Sequential(nn.Conv2d(8, 8, 1), Moved(lambda x: x.movedim(1, 2)))),
+    (
+        MAP,
+        nn.Sequential(nn.Conv2d(8, 8, 1), Moved(lambda x: x.movedim(1, 2))),
+    ),
     (SQUARE, nn.Sequential(nn.Linear(8, 8), Moved(lambda x: x.reshape(len(x), 16, 4)))),
 ]
 

@@ -24,10 +24,17 @@ EXAMPLES = 90
 
 
 def expert() -> nn.Module:
-    return nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6), nn.Dropout())
+    return nn.Sequential(
+        nn.Linear(6, 6),
+        nn.BatchNorm1d(6),
+        nn.Dropout(),
+    )
 
 
-def experts(m: Any, x: Tensor) -> Tensor:
+def experts(
+    m: Any,
+    x: Tensor,
+) -> Tensor:
     """Expert 3 is for a single example, the last."""
     h = m.stem(x)
     choice = torch.where(x[:, 0] > 9, 3, (x[:, 1] > 0).long())
@@ -39,7 +46,10 @@ def experts(m: Any, x: Tensor) -> Tensor:
     return m.head(m.mark(h + out).relu())
 
 
-def masked(m: Any, x: Tensor) -> Tensor:
+def masked(
+    m: Any,
+    x: Tensor,
+) -> Tensor:
     """A mask of what is below -1 is left out where nothing is."""
     h = m.stem(x)
     below = x < -1
@@ -48,7 +58,10 @@ def masked(m: Any, x: Tensor) -> Tensor:
     return m.head(m.mark(h.sin()).relu())
 
 
-def chunked(m: Any, x: Tensor) -> Tensor:
+def chunked(
+    m: Any,
+    x: Tensor,
+) -> Tensor:
     parts = [F.layer_norm(part, (6,)) for part in m.stem(x).split(16)]
     return m.head(m.mark(torch.cat(parts)))
 
@@ -61,7 +74,14 @@ def inputs() -> Tensor:
     return x
 
 
-@pytest.mark.parametrize("forward", [experts, masked, chunked])
+@pytest.mark.parametrize(
+    "forward",
+    [
+        experts,
+        masked,
+        chunked,
+    ],
+)
 def test_values_are_those_of_the_module_on_every_path(forward):
     model = Written(forward, LAYERS).eval()
     x = inputs()
@@ -98,7 +118,10 @@ def test_what_any_example_needs_is_held_fixed():
     assert tail.model.experts[3][0].weight.grad is None
 
 
-def swapped(m: Any, x: Tensor) -> Tensor:
+def swapped(
+    m: Any,
+    x: Tensor,
+) -> Tensor:
     """The mark comes before or behind the second layer, as the first example says."""
     h = m.stem(x)
     if x[0, 0] > 9:
@@ -106,26 +129,41 @@ def swapped(m: Any, x: Tensor) -> Tensor:
     return m.head(m.last(m.turn(m.mark(h))))
 
 
-def rarely(m: Any, x: Tensor) -> Tensor:
+def rarely(
+    m: Any,
+    x: Tensor,
+) -> Tensor:
     h = m.stem(x)
     if (x[:, 0] > 9).any():
         h = m.mark(h)
     return m.head(m.last(h))
 
 
-def often(m: Any, x: Tensor) -> Tensor:
+def often(
+    m: Any,
+    x: Tensor,
+) -> Tensor:
     h = torch.cat([m.mark(part) for part in m.stem(x).split(16)])
     return m.head(m.last(h))
 
 
 @pytest.mark.parametrize(
     ("forward", "named"),
-    [(swapped, "'turn.bias'"), (rarely, "runs 0 times"), (often, "(40, 6)")],
+    [
+        (swapped, "'turn.bias'"),
+        (rarely, "runs 0 times"),
+        (often, "(40, 6)"),
+    ],
 )
 def test_another_feature_in_some_batches_is_refused_and_layers_beside_it_are_not(
     forward, named
 ):
-    layers = {**LAYERS, "mark": nn.Tanh, "turn": (6, 6), "last": nn.ReLU}
+    layers = {
+        **LAYERS,
+        "mark": nn.Tanh,
+        "turn": (6, 6),
+        "last": nn.ReLU,
+    }
     model = Written(forward, layers)
     x = inputs().flip(0)
     sample = x[:8] if forward is rarely else x[1:9]

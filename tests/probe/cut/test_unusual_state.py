@@ -63,7 +63,13 @@ def test_unusual_state_is_frozen_and_cut(kind: str) -> None:
     assert ["w" in cut.frozen for cut in cuts.values()] == [False, True]
 
 
-@pytest.mark.parametrize("into", ["input", "output"])
+@pytest.mark.parametrize(
+    "into",
+    [
+        "input",
+        "output",
+    ],
+)
 def test_an_output_made_out_of_torchs_sight_is_refused(into: str) -> None:
     """A class of tensors as input is as good as plain tensors."""
 
@@ -71,7 +77,13 @@ def test_an_output_made_out_of_torchs_sight_is_refused(into: str) -> None:
         logits = m.b(m.a(x))
         return logits if into == "input" else logits.as_subclass(Marked)
 
-    model = Written(forward, {"a": (6, 6), "b": (6, 3)})
+    model = Written(
+        forward,
+        {
+            "a": (6, 6),
+            "b": (6, 3),
+        },
+    )
     x = torch.randn(8, 6).as_subclass(Marked)
     if into == "output":
         with pytest.raises(InputError, match="as_subclass"):

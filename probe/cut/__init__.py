@@ -24,6 +24,10 @@
    bit and its gradients, no row depends on its neighbours, and no change of the other
    weights moves the feature or a kept value.
 
+A feature is the k-th output of its module in a call. Where a batch takes another path
+to it, its value is read there; it is refused only if the module runs more or less
+often, or computes with what is downstream of it in other batches.
+
 If a check fails, nothing is cached: the whole model is run with the frozen part held
 fixed. If that part does not stay fixed either, the model is refused with the reason.
 `planned_cut` does this at one feature, `cuts` at many at once, and again for other

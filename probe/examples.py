@@ -13,6 +13,7 @@ from typing_extensions import TypeVar
 from probe.batch import (
     Rows,
     Value,
+    check_finite,
     check_value,
     gather,
     kinds,
@@ -264,15 +265,7 @@ def check_examples(examples: AnyExamples, classes: Iterable[int], name: str) -> 
     """
     if not len(examples):
         raise InputError(f"{name} has no examples: give at least one")
-    for tensor in filter(Tensor.is_floating_point, tensors(examples.x)):
-        if isinstance(tensor, FileRows) and tensor.finite:
-            continue
-        # Piece by piece: the data may be a file larger than the memory.
-        finite = [piece.isfinite().flatten(1).all(1) for piece in pieces(tensor)]
-        if len(odd := (~torch.cat(finite)).nonzero()):
-            raise InputError(
-                f"{name} has NaN or Inf in example {int(odd[0])}: clean the data first"
-            )
+    check_finite(examples.x, name)
     if strange := sorted(set(examples.y.unique().tolist()) - set(classes)):
         raise InputError(
             f"{name} has labels {strange}, which are in no task: add or remove them"

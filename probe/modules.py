@@ -35,18 +35,42 @@ def check_model(model: object) -> None:
 
 
 def check_values(model: nn.Module) -> None:
-    """Check that all parameters have values, unlike in lazy modules or on the device meta.
+    """Check that all tensors have values, unlike in lazy modules or on the device meta.
 
     Args:
         model: The model.
 
     Raises:
-        InputError: A parameter has no value.
+        InputError: A parameter or buffer has no value.
     """
-    for name, parameter in model.named_parameters():
-        if is_lazy(parameter) or parameter.device.type == "meta":
+    for name, tensor in named_state(model).items():
+        if is_lazy(tensor) or tensor.device.type == "meta":
             raise InputError(
                 f"{name!r} has no values: build it on the CPU, and run it on a batch"
+            )
+
+
+def check_network(network: nn.Module, name: str = "the model") -> None:
+    """Check that an object is a network that has not diverged.
+
+    Args:
+        network: The object.
+        name: Its name in messages.
+
+    Raises:
+        InputError: It is no module, or a value is missing, NaN or, in a parameter,
+            infinite.
+    """
+    check_model(network)
+    check_values(network)
+    for key, tensor in named_state(network).items():
+        values = reals_in(tensor)
+        odd = values.isnan()
+        if isinstance(tensor, nn.Parameter):
+            odd = ~values.isfinite()  # a mask among the buffers may hold -inf
+        if odd.any():
+            raise InputError(
+                f"{name} has NaN or Inf in {key!r}: it diverged; take an earlier one"
             )
 
 

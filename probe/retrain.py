@@ -18,8 +18,7 @@ from probe.examples import AnyExamples, Labeled, match_inputs
 from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import (
-    check_model,
-    check_values,
+    check_network,
     device_of,
     kept_buffers,
     mode,
@@ -119,8 +118,7 @@ def partial_retrain(
             rule re-initializes.
     """
     called = Model.coerce(model)
-    check_model(called.network)
-    check_values(called.network)
+    check_network(called.network)
     if called.orders is not None:
         raise InputError(
             "orders= is for analyze: give tasks in executed order without it"

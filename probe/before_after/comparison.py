@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from torch import Tensor, nn
+from torch import nn
 
 from probe.batch import Value, varied
 from probe.before_after.answering import Evidence
 from probe.before_after.changes import block_changes
 from probe.before_after.content import Content, contents
-from probe.before_after.data import Pair, as_pairs, stored
+from probe.before_after.data import as_pairs, stored
 from probe.before_after.networks import Source, TwoModels
 from probe.before_after.ranking import measure
 from probe.before_after.remedies import UserRemedy, Workshop
@@ -21,6 +21,7 @@ from probe.cut.model_call import Call
 from probe.errors import InputError
 from probe.progress import tracked
 from probe.rewinding.causes import checked_margin
+from probe.rewinding.data import Pair
 from probe.rewinding.parts import Parts, Patterns
 from probe.rewinding.scoring import Score, Tests, on_device_of
 from probe.rewinding.shapley import EXACT
@@ -102,6 +103,7 @@ def diff(
     models = TwoModels.open(before, after, call)
     pairs = as_pairs(old, new)
     tests = Tests(model=models.model, score=score, data=pairs, batch_size=batch_size)
+    tests.check(models.after, models.before)
     setting = Setting(models=models, tests=tests, hybrids=hybrids, margin=margin)
     x = on_device_of(models.after, varied(pairs[0][0], _SAMPLE))
     parts = _parts(models, x, blocks)
@@ -113,8 +115,6 @@ def diff(
         if not isinstance(blocks, str):
             by_depth = _parts(models, x, "auto")
     put_back = setting.put_back(parts)
-    if setting.is_accuracy:
-        _check_labels(setting.labels, put_back.two.outputs[1])
     workshop = Workshop(
         setting=setting,
         put_back=put_back,
@@ -173,15 +173,6 @@ def _measured(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
         readouts=evidence.readouts,
         open_block=open_block,
     )
-
-
-def _check_labels(labels: Sequence[Tensor], outputs: int) -> None:
-    """Raise InputError for the label of a class that has no output."""
-    highest = max(int(y.max()) for y in labels)
-    if highest >= outputs:
-        raise InputError(
-            f"got the label {highest}, but the network has {outputs} outputs"
-        )
 
 
 def _head(network: nn.Module, parts: Parts) -> tuple[str, ...]:

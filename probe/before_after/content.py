@@ -8,7 +8,7 @@ from torch import nn
 from probe.analysis.intervals import Estimate
 from probe.analysis.variance import Floats
 from probe.batch import Value, varied
-from probe.before_after.data import Pair, Stored, joined
+from probe.before_after.data import Stored, joined
 from probe.before_after.fitting import with_fresh_values, with_new_statistics
 from probe.before_after.networks import TwoModels
 from probe.before_after.ranking import interval
@@ -17,6 +17,7 @@ from probe.immutable import immutable
 from probe.modules import named_state
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.readout import Linear, read
+from probe.rewinding.data import Pair
 from probe.training.fresh_weights import without_rule
 
 SAMPLE = 8

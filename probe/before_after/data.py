@@ -7,20 +7,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import TensorDataset
 
-from probe.batch import Value, check_value, gather, like, tensors
-from probe.errors import InputError, located
-from probe.examples import Examples
+from probe.batch import Value, gather, like, tensors
+from probe.errors import InputError
 from probe.immutable import immutable
-from probe.reading.item_format import pair, same_form
+from probe.reading.item_format import same_form
+from probe.rewinding.data import Pair, as_pair, has_classes
 from probe.seeding import permutation, stream
-
-Pair = tuple[Value, Tensor]
-"""Inputs, one or more tensors (N, ...), and labels or targets (N, ...)."""
-
-LABELS = ("label", "labels", "y")
-"""The names of labels in a mapping of tensors."""
 
 PER_TARGET = 10
 """Stored examples that stand for one of each class where there are no classes."""
@@ -63,55 +56,11 @@ def _few_of_each_class(y: Tensor, k: int) -> Tensor:
     return torch.cat([(y == label).nonzero()[:k, 0] for label in y.unique()])
 
 
-def has_classes(y: Value) -> bool:
-    """Return whether labels are one whole number for each example."""
-    return isinstance(y, Tensor) and y.ndim == 1 and not y.is_floating_point()
-
-
 def joined(pairs: Sequence[Pair]) -> Pair:
     """Return the examples of several sets as one."""
     columns = zip(*(tensors(x) for x, _ in pairs), strict=True)
     x = like(pairs[0][0], map(torch.cat, columns))
     return x, torch.cat([y for _, y in pairs])
-
-
-def as_pair(data: Any, name: str) -> Pair:
-    """Read examples.
-
-    Args:
-        data: A pair (x, y), a mapping of tensors with a label, a Dataset, a DataLoader
-            or `Examples`.
-        name: The name of the examples in messages.
-
-    Raises:
-        InputError: They have another form, are not finite, or are fewer than 2.
-    """
-    if isinstance(data, TensorDataset) and len(data.tensors) == 2:
-        data = data.tensors
-    if isinstance(data, Examples):
-        data = data.x, data.y
-    if isinstance(data, Mapping):
-        data = _pair_in(data, name)
-    if isinstance(data, tuple | list) and len(data) == 2:
-        x, y = pair(*data)
-    else:
-        with located(name):
-            examples = Examples.of(data)
-        x = examples.x
-        y = examples.y
-    check_value(x, f"x of {name}")
-    check_value(y, f"y of {name}")
-    inputs = len(tensors(x)[0])
-    if inputs != len(y) or len(y) < 2:
-        sizes = f"{inputs} inputs and {len(y)} labels"
-        raise InputError(f"{name} has {sizes}: give equally many, 2 or more")
-    if not all(tensor.isfinite().all() for tensor in (*tensors(x), y)):
-        raise InputError(f"{name} has NaN or Inf: leave these examples out")
-    if has_classes(y) and int(y.min()) < 0:
-        raise InputError(
-            f"{name} has the label {int(y.min())}, expected classes from 0 on"
-        )
-    return x, y
 
 
 def as_pairs(old: Any, new: Any = None) -> list[Pair]:
@@ -121,18 +70,6 @@ def as_pairs(old: Any, new: Any = None) -> list[Pair]:
         x, y = as_pair(new, "new")
         pairs.append((same_form(x, pairs[0][0]), y))
     return pairs
-
-
-def _pair_in(columns: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], Any]:
-    """Return inputs and labels of a mapping of tensors."""
-    labels = [column for column in columns if column in LABELS]
-    if len(labels) != 1:
-        got = ", ".join(map(str, columns)) or "nothing"
-        raise InputError(
-            f"{name} is a mapping of {got}: name one of them {' or '.join(LABELS)}"
-        )
-    inputs = {name: value for name, value in columns.items() if name != labels[0]}
-    return inputs, columns[labels[0]]
 
 
 def stored(data: Any, tests: Sequence[Pair]) -> Stored:

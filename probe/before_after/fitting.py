@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from probe.batch import Value, gather
-from probe.before_after.data import Pair
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError
 from probe.modules import copied, mode, named_state, state_groups
 from probe.rewinding.blocks import with_new_rows
+from probe.rewinding.data import Pair
 from probe.rewinding.scoring import (
     ScoreName,
     batches,

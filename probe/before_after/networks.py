@@ -10,7 +10,7 @@ from probe.cut.model_call import Call
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.model import Model
-from probe.modules import check_model, check_values, copied, named_state, unwrapped
+from probe.modules import check_network, copied, named_state, unwrapped
 from probe.record.state_files import fit_state, load_state
 from probe.seeding import stream
 from probe.training.fresh_weights import built_network
@@ -69,14 +69,8 @@ class TwoModels:
         else:
             first, of_file = _network(before, model, "before")
             notes += of_file
-        for network in (first, last):
-            check_model(network)
-            check_values(network)
-            for name, tensor in named_state(network).items():
-                if not tensor.isfinite().all():
-                    raise InputError(
-                        f"{name!r} of a network has NaN or Inf: its training diverged"
-                    )
+        check_network(first, "the network before")
+        check_network(last, "the network after")
         missing = sorted(named_state(first).keys() - named_state(last).keys())
         if missing:
             raise InputError(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from probe.batch import gather
 from probe.before_after import changes
 from probe.before_after.changes import differing_tensors, tensor_kinds
-from probe.before_after.data import PER_TARGET, Pair, Stored, halves, joined
+from probe.before_after.data import PER_TARGET, Stored, halves, joined
 from probe.before_after.fitting import (
     averaged,
     best_bias,
@@ -31,6 +31,7 @@ from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import check_values, copied, named_state
 from probe.rewinding.blocks import Changed, rewound
+from probe.rewinding.data import Pair
 from probe.rewinding.hybrids import Names
 from probe.rewinding.scoring import ScoreName
 from probe.rewinding.shapley import Floats

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probe.before_after.data import has_classes
 from probe.before_after.inside import children_of
 from probe.before_after.networks import TwoModels
 from probe.before_after.ranking import interval
 from probe.immutable import immutable
 from probe.progress import tracked
 from probe.rewinding.causes import cause_table
+from probe.rewinding.data import has_classes
 from probe.rewinding.parts import REST, Parts
 from probe.rewinding.scoring import Tests
 from probe.rewinding.two_networks import TwoNetworks

@@ -149,6 +149,7 @@ class Watch:
         self._model = model
         self._folder = folder
         self._tests = Tests(model=model, score=self.score, data=self._pairs)
+        self._tests.check(model.network)
         path = folder / START
         if not path.exists():
             self.restart()

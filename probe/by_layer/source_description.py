@@ -12,13 +12,13 @@ from probe.by_layer.feature_selection import features_of
 from probe.by_layer.probing import ProbingSpec
 from probe.by_layer.trained_networks import TrainedNetworks
 from probe.cut.model_call import ModelCall, explained
-from probe.errors import located, unknown
+from probe.errors import InputError, located, unknown
 from probe.extensions import ReadoutEntry
 from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import mode, unwrapped
 from probe.retrain import SAMPLE
-from probe.seeding import global_stream, stream
+from probe.seeding import every_global_stream, global_stream, stream
 from probe.tasks import Scenario
 from probe.training.evaluation import check_outputs, outputs_of
 from probe.training.fresh_weights import Fresh
@@ -102,8 +102,16 @@ class SourceDescription:
 
     def logits(self, model: nn.Module, call: ModelCall) -> Tensor:
         """Return a network's logits of the sample."""
-        with torch.no_grad(), explained(self.sample), mode(model, training=False):
-            return call(model, self.sample)
+        draws = every_global_stream(stream(0, "check"))
+        evaluated = mode(model, training=False)
+        with torch.no_grad(), explained(self.sample), evaluated, draws:
+            logits = call(model, self.sample)
+        if logits.ndim != 2:
+            raise InputError(
+                f"the model's output is {tuple(logits.shape)}, expected (B, K): give "
+                "call="
+            )
+        return logits
 
 
 def by_architecture(

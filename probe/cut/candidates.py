@@ -14,6 +14,8 @@ from probe.cut.names import INPUT, Name, of_input
 from probe.cut.plan import CutPlan, Plans, Progress, plan_each
 from probe.cut.trace import Trace, trace
 from probe.immutable import immutable
+from probe.modules import check_network
+from probe.seeding import python_generators
 
 _ENOUGH = 4  # features, and no block of the model needs to be looked into
 _MOST = 20  # features of a good set
@@ -80,8 +82,10 @@ def candidates(
     >>> [(c.feature, c.shape, c.bytes, c.frozen) for c in candidates(model, torch.randn(5, 4))]
     [('0', (3,), 12, 15), ('1', (3,), 12, 15), ('2', (2,), 8, 23)]
     """
+    check_network(model)
     traced = trace(model, sample, ModelCall(call=call, output=output))
-    plans = plan_each(_features(traced), progress)
+    with python_generators():  # of a model that draws from them
+        plans = plan_each(_features(traced), progress)
     narrow = _narrow(plans)  # of all features, as all are planned already
     chosen = suggested(traced, [feature for feature, _ in plans], lambda some: narrow)
     return [

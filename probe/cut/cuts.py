@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Value, first
+from probe.batch import Value, check_finite, check_value, first
 from probe.cut.checks import ReferenceValues
 from probe.cut.feature import find, read_at_modules
 from probe.cut.interface import Cut, Split, Trainable, check_trainable
@@ -28,6 +28,7 @@ from probe.errors import InputError
 from probe.modules import (
     architecture,
     architecture_difference,
+    check_network,
     copied,
     frozen_in,
     unwrapped,
@@ -276,6 +277,9 @@ def cut_each(
             its tail trains.
     """
     check_trainable(trainable)
+    check_network(model)
+    check_value(sample, "the sample")
+    check_finite(sample, "the sample")
     call_of_model = ModelCall(call=call, output=output)
     return cut_found(
         find_each(model, features, sample, call_of_model, trainable), tails

@@ -58,7 +58,9 @@ from probe.training.evaluation import check_outputs, predict_each
 if TYPE_CHECKING:
     import pandas as pd
 
-_FEW = 2  # examples on which a model is tried before it is trained
+_SOME = (
+    16  # examples, perhaps some twice, on which a model is tried before it is trained
+)
 
 
 @runtime_checkable
@@ -224,9 +226,9 @@ class Recorder:
         # A model without shapes yet would get them here, and with them its weights.
         if not any(map(is_lazy, plain_state(self.model).values())):
             self._state()
-            self._predict(
-                self._examples.splits["test"].take(torch.arange(_FEW, device="cpu")), 0
-            )
+            test = self._examples.splits["test"]
+            some = torch.linspace(0, len(test) - 1, _SOME, device="cpu").long()
+            self._predict(test.take(some.to(test.y.device)), 0)
             if self._course is not None:
                 self._layer_predictions(self._course)
 

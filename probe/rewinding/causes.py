@@ -14,7 +14,8 @@ from probe.analysis.statements import MARGIN
 from probe.batch import Value, varied
 from probe.errors import InputError
 from probe.model import Model
-from probe.modules import check_model, check_values, copied, named_state, unwrapped
+from probe.modules import check_network, copied, named_state, unwrapped
+from probe.rewinding.data import as_pair
 from probe.rewinding.estimates import Position, Study
 from probe.rewinding.parts import Parts, Patterns
 from probe.rewinding.scoring import Score, Tests, check_score, on_device_of
@@ -115,6 +116,7 @@ def causes(
         raise InputError(
             "causes has no task ids: use analyze, or a score that knows the task"
         )
+    test = [as_pair(pair, f"test of task {k}") for k, pair in enumerate(test, 1)]
     by_seed = [_checked(networks, len(test)) for networks in _by_seed(model.network)]
     tests = Tests(model=model, score=score, data=test, batch_size=batch_size)
     results = [_positions(networks, tests, features, hybrids) for networks in by_seed]
@@ -213,13 +215,15 @@ def _positions(
         hybrids: The number of sets of blocks up to which all are tested.
     """
     T = max(networks)
-    last = copied(unwrapped(networks[T])).eval()
+    copies = {k: copied(unwrapped(networks[k])).eval() for k in networks}
+    last = copies.pop(T)
+    tests.check(last, *copies.values())
     x = on_device_of(last, varied(tests.data[0][0], _SAMPLE))
     parts = Parts.of(last, x, tests.model.model_call, blocks)
     positions = {}
-    for j in sorted(networks.keys() - {T}):
+    for j in sorted(copies):
         two = TwoNetworks(
-            earlier=copied(unwrapped(networks[j])).eval(),
+            earlier=copies[j],
             last=last,
             parts=parts,
             tests=tests,
@@ -301,8 +305,7 @@ def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
         )
     last = named_state(unwrapped(networks[tasks])).keys()
     for learned, network in networks.items():
-        check_model(network)
-        check_values(network)
+        check_network(network, f"the network after {learned} tasks")
         if strange := sorted(named_state(unwrapped(network)).keys() - last):
             raise InputError(
                 f"the network after {learned} tasks has {strange[0]!r}, which the "

@@ -14,12 +14,19 @@ from torch.nn.functional import cross_entropy
 from probe.batch import Value, gather, mapped, tensors, varied
 from probe.cut.model_call import explained
 from probe.errors import InputError
+from probe.examples import Labeled
 from probe.immutable import immutable
 from probe.model import Model
-from probe.modules import mode
+from probe.modules import kept_buffers, mode
+from probe.reading.item_format import remedy_for
 from probe.rewinding.shapley import Floats
 from probe.seeding import every_global_stream, stream
-from probe.training.evaluation import batch_size_for
+from probe.training.evaluation import (
+    batch_size_for,
+    check_finite_logits,
+    check_outputs,
+    check_repeats,
+)
 from probe.training.precision import products
 
 ScoreName = Literal["accuracy", "loss", "squared_error"]
@@ -32,6 +39,7 @@ NAMES: tuple[ScoreName, ...] = ("accuracy", "loss", "squared_error")
 IGNORED = -100
 """The label of a position that does not count, as in torch's cross-entropy."""
 
+_FEW = 8  # examples that are scored twice
 _MOST = 256  # examples on which the units of two networks are compared
 
 
@@ -110,6 +118,52 @@ class Tests:
         """Whether the score is an accuracy."""
         return self.score == "accuracy"
 
+    @torch.no_grad()
+    def check(self, network: nn.Module, *earlier: nn.Module) -> None:
+        """Check that networks can be scored on the examples of every task.
+
+        Args:
+            network: The network whose outputs are those of the labels.
+            earlier: Networks that may have fewer outputs.
+
+        Raises:
+            InputError: Outputs are not finite, depend on the batch, or differ between
+                passes; or labels do not fit them.
+        """
+        for x, y in self.data:
+            for each in (network, *earlier):
+                with kept_buffers(each), tested(each), explained(x):
+                    self._check(each, x, y, has_labels=each is network)
+
+    def _check(
+        self, network: nn.Module, x: Value, y: Value, *, has_labels: bool
+    ) -> None:
+        """Check a network on the examples of a task."""
+        if callable(self.score):
+            few, *_ = batches(x, _FEW)
+            batch = rows_for(network, x, few), rows_for(network, y, few)
+            check_repeats(
+                lambda: torch.as_tensor(
+                    self._batch_scores(network, *batch, count=len(few))
+                ),
+                "the score",
+                "seed what the score draws, and reset a state in it",
+            )
+            return
+        labels = cast(Tensor, y)
+
+        def logits(batch: Value) -> Tensor:
+            return self.model.class_call(network, on_device_of(network, batch))
+
+        check_outputs(logits, Labeled(x, labels.reshape(len(labels), -1)[:, 0]))
+        name: ScoreName = "loss" if self.is_accuracy else self.score
+        for rows in batches(x, self.batch_size):
+            outputs = logits(rows_for(network, x, rows))
+            check_finite_logits(outputs)
+            if has_labels:
+                of_batch = cast(Tensor, rows_for(network, labels, rows))
+                score_of(name, outputs, of_batch)
+
     def scores(self, network: nn.Module, position: int | None = None) -> Floats:
         """Return the score of each example, (N,), 0 for examples that are not tested.
 
@@ -177,11 +231,11 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
         errors = logits.flatten(1) - y.reshape(len(y), -1)
         return -errors.square().mean(1)
     if logits.shape[:-1] != y.shape or y.is_floating_point():
-        raise _unfit(
-            logits, y, "whole numbers (B,) for logits (B, K), or (B, L) for (B, L, K)"
-        )
-    if name == "loss" and bool((y >= logits.shape[-1]).any()):
-        raise _unfit(logits, y, "no label beyond the outputs, of neither network")
+        remedy = f"; {remedy_for(y)}" if logits.ndim == 2 else ""
+        expected = "whole numbers (B,) for logits (B, K), or (B, L) for (B, L, K)"
+        raise _unfit(logits, y, expected + remedy)
+    if name == "loss":
+        _check_labels(y, logits.shape[-1])
     if name == "loss":
         losses = cross_entropy(
             logits.flatten(0, -2), y.flatten(), reduction="none", ignore_index=IGNORED
@@ -193,6 +247,21 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
         return values
     counts = y.ne(IGNORED)
     return (values * counts).sum(1) / counts.sum(1).clamp(min=1)
+
+
+def _check_labels(y: Tensor, outputs: int) -> None:
+    """Raise InputError for labels (B,) or (B, L) of no output, or a row in which none counts."""
+    ignored = y == IGNORED
+    if y.ndim > 1 and ignored.all(1).any():
+        raise InputError(
+            f"all labels of an example are {IGNORED}: leave the example out"
+        )
+    strange = y[((y < 0) | (y >= outputs)) & ~(ignored & (y.ndim > 1))]
+    if len(strange):
+        raise InputError(
+            f"got the label {int(strange[0])}, but the network has {outputs} outputs: "
+            "leave such examples out"
+        )
 
 
 def _unfit(logits: Tensor, y: Tensor, expected: str) -> InputError:

@@ -13,7 +13,7 @@ from probe.batch import Rows, Value, gather, tensors
 from probe.errors import InputError
 from probe.examples import Examples, Labeled
 from probe.modules import kept_buffers, mode
-from probe.seeding import global_stream, stream
+from probe.seeding import every_global_stream, global_stream, stream
 from probe.training.memory_format import channels_last, same_in_both_layouts, some
 from probe.training.precision import OVERFLOW, products
 
@@ -26,6 +26,7 @@ _PARTS = 4  # of it, of similar examples
 _FEWEST = 8  # examples of a batch
 _NOISE = 4  # times the difference between two runs of the same batch
 _NEAR = 0.02  # of the differences between examples, above what autocast rounds
+_SAME = 1e-3  # of them, above what the same batch rounds on a GPU
 _ROUNDING = 1e-5  # of the largest value, as kernels differ with the size of a batch
 
 
@@ -64,7 +65,7 @@ def predict_each(
         under `loss_of`, infinite where the label does not compete; (0,) without it.
 
     Raises:
-        InputError: The logits have the wrong shape, or one is NaN.
+        InputError: The logits have the wrong shape, or are not finite.
 
     >>> from probe.examples import Examples
     >>> data = Examples(torch.eye(2), torch.tensor([0, 0]))
@@ -108,15 +109,29 @@ def _barred(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 def _check_scores(scores: Tensor, expected: tuple[int, int]) -> None:
-    """Raise InputError if logits have another shape, or one is NaN."""
+    """Raise InputError if logits have another shape, or are not finite."""
     shape = tuple(scores.shape)
     if shape != expected:
         raise InputError(f"the model's output is {shape}, expected {expected}")
-    if scores.isnan().any():
+    check_finite_logits(scores)
+
+
+def check_finite_logits(scores: Tensor) -> None:
+    """Check that the largest logit of each example is a finite number.
+
+    Others may be -inf, as those of masked classes.
+
+    Args:
+        scores: The logits, (B, ..., K).
+
+    Raises:
+        InputError: One is not.
+    """
+    if not scores.amax(-1).isfinite().all():
         remedy = "it diverged; lower learning_rate"
         if scores.dtype == torch.half:
             remedy = OVERFLOW
-        raise InputError(f"the model's output is NaN: {remedy}")
+        raise InputError(f"the model's output is NaN or infinite: {remedy}")
 
 
 @torch.no_grad()
@@ -166,8 +181,11 @@ def check_independence(
         for part in parts:
             repeated = part[(rows - part[0]) % len(part)]
             filled.append(values(repeated)[name][part])
+        # And all of them in other places: the first few may be served, whoever they are.
+        moved = values(rows.flip(0))[name].flip(0)
         noise = (_finite(values(rows)[name]) - _finite(value)).abs().max()
-        if _excess(value, torch.cat(filled)) > _NOISE * noise:
+        excess = max(_excess(value, torch.cat(filled)), _excess(value, moved))
+        if excess > _NOISE * noise:
             raise InputError(
                 f"{name} of an example depends on the others of its batch (a prompt "
                 "that the batch chooses? batch norm in training mode?): choose a "
@@ -176,23 +194,34 @@ def check_independence(
             )
 
 
-def _excess(together: Tensor, apart: Tensor) -> Tensor:
-    """Return by how much two sets of values (B, ...) differ beyond what rounding explains."""
+def _excess(together: Tensor, apart: Tensor, near: float = _NEAR) -> Tensor:
+    """Return by how much two sets of values (B, ...) differ beyond what rounding explains.
+
+    Args:
+        together: Values, one row for each example.
+        apart: The values to compare with.
+        near: The share of the differences between examples that rounding explains.
+    """
     together = _finite(together)
     apart = _finite(apart)
     # By column: one of -1e4 stands for an output that is never predicted.
     difference = (together - apart).abs().amax(0)
     spread = (apart - apart.mean(0)).abs().max()
     largest = apart.abs().amax(0)
-    return (difference - _NEAR * spread - _ROUNDING * largest).max()
+    return (difference - near * spread - _ROUNDING * largest).max()
 
 
 def _finite(values: Tensor) -> Tensor:
-    return values.double().nan_to_num(0, 0, 0)
+    """Return values as float64, with 0 where there is none: NaN, Inf, the lowest float."""
+    largest = torch.inf
+    if values.is_floating_point():
+        largest = torch.finfo(values.dtype).max
+    exact = values.double()
+    return exact.where(exact.abs() < largest, 0)
 
 
 def check_outputs(logits: Logits, examples: Labeled) -> None:
-    """Check that a network's outputs for an example do not depend on the others of its batch.
+    """Check that a network's outputs for an example are its own, and the same in every pass.
 
     Args:
         logits: Function that maps a batch (B, ...) to (B, K); a module must be in eval
@@ -200,9 +229,46 @@ def check_outputs(logits: Logits, examples: Labeled) -> None:
         examples: The examples, x (N, ...) and y (N,) int64.
 
     Raises:
-        InputError: They do.
+        InputError: They are not finite, depend on the others of its batch, or differ
+            between passes.
     """
+    few = torch.arange(min(_FEWEST, len(examples)), device=examples.y.device)
+
+    def outputs() -> Tensor:
+        scores = logits(gather(examples.x, few))
+        check_finite_logits(scores)
+        return scores
+
+    check_repeats(
+        outputs,
+        "the output",
+        "draw only `if self.training`, and reset a state in call=",
+    )
     check_independence(lambda x: [("the output", logits(x))], examples.x, examples.y)
+
+
+@torch.no_grad()
+def check_repeats(compute: Callable[[], Tensor], name: str, remedy: str) -> None:
+    """Check that the same examples have the same values again, whatever is drawn meanwhile.
+
+    Args:
+        compute: Function that returns the values.
+        name: The name of the values in the message.
+        remedy: The remedy in the message.
+
+    Raises:
+        InputError: They differ.
+    """
+    passes = []
+    for seed in range(2):
+        with every_global_stream(stream(seed, "repeat")):
+            passes.append(compute())
+    once, again = passes
+    if once.shape != again.shape or _excess(once, again, _SAME) > 0:
+        raise InputError(
+            f"{name} of the same examples differs between two passes in eval mode (is "
+            f"it drawn at random, or from a state that the network carries?): {remedy}"
+        )
 
 
 def barred_but(

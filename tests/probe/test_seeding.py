@@ -64,6 +64,15 @@ def in_eval_mode(m, x):
     )
 
 
+def in_training(m, x):
+    return m.c(
+        functional.dropout(
+            m.b(m.a(x).relu()).relu(),
+            training=m.training,
+        )
+    )
+
+
 def seeded(seed):
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002
@@ -171,7 +180,7 @@ def test_a_gpu_that_is_used_later_is_not_seeded(
 
 def test_threads_give_the_results_of_one_after_the_other():
     with global_stream(stream(0)):
-        models = [Written(in_eval_mode, WIDE) for _ in range(3)]
+        models = [Written(in_training, WIDE) for _ in range(3)]
 
     def retrained(model):
         recipe = Recipe(epochs=8, batch_size=16)

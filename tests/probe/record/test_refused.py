@@ -113,7 +113,7 @@ TEST = examples(60, 1)
 RECORDERS = [
     ({"model": nn.Linear}, "class Linear"),
     ({"model": WithExtra(8, 6)}, "dict at '_extra_state'"),
-    ({"model": nn.Linear(8, 4)}, "(2, 6)"),
+    ({"model": nn.Linear(8, 4)}, "(8, 6)"),
     ({"model": nn.Linear(7, 6)}, "RuntimeError"),
     ({"call": 3}, "call="),
     ({"tasks": [[0, 1, 2, 3, 4, 5], []]}, "tasks [2]"),

@@ -52,7 +52,7 @@ def test_a_score_that_writes_buffers_changes_no_network_and_no_other_hybrid():
         ({"score": "Loss"}, "score must be 'accuracy', 'loss'"),
         (
             {"score": lambda model, x, y: model(x)},
-            r"for each of 20 examples, .* \(20, 4\)",
+            r"for each of 8 examples, .* \(8, 4\)",
         ),
         ({"score": lambda model, x, y: 1.0}, "got float"),
         ({"hybrids": 0}, "hybrids must be"),

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import probe.notes as notes
+from probe.arguments import checked
 from probe.batch import Rows, Value, arranged, first, mapped, tensors, varied
 from probe.cut.cuts import Cuts, cut_each, cut_found, find_each
 from probe.cut.interface import Cut, CutFacts
@@ -57,6 +58,7 @@ _PAIR = 2  # examples that batch norm can be trained on
 
 
 @one_at_a_time
+@checked
 def partial_retrain(
     model: nn.Module | Model,
     features: Sequence[str] | Cuts,
@@ -407,6 +409,7 @@ class Protocol:
         )
 
 
+@checked
 def cache_plan(
     model: nn.Module,
     features: Sequence[str],

@@ -19,7 +19,7 @@ from probe.errors import InputError
 
 Class = TypeVar("Class")
 
-PositiveInt = Annotated[int, Strict(), Field(ge=1)]
+PositiveInt = Annotated[int, Strict(), Field(ge=1, le=2**63 - 1)]
 """A whole number from 1; text and booleans are refused."""
 
 PositiveFloat = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
@@ -221,6 +221,7 @@ _EXPECTED = {
     **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), "a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     "tuple_type": "a list",
+    "is_instance_of": "{class}",
     "string_type": "text in quotes",
     "string_unicode": "text of Unicode characters",
     "int_parsing_size": "a whole number of fewer digits",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from torch import nn
 
+from probe.arguments import checked
 from probe.batch import Value, varied
 from probe.before_after.answering import Evidence
 from probe.before_after.changes import block_changes
@@ -20,12 +21,13 @@ from probe.before_after.setting import Setting
 from probe.cut.model_call import Call
 from probe.errors import InputError
 from probe.progress import tracked
-from probe.rewinding.causes import checked_margin
+from probe.rewinding.causes import margin_of
 from probe.rewinding.data import Pair
 from probe.rewinding.parts import Parts, Patterns
 from probe.rewinding.scoring import Score, Tests, on_device_of
 from probe.rewinding.shapley import EXACT
 from probe.seeding import one_at_a_time
+from probe.validation import PositiveFloat, PositiveInt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +36,7 @@ _SAMPLE = 8
 
 
 @one_at_a_time
+@checked
 def diff(
     before: Source | None,
     after: Source,
@@ -45,9 +48,9 @@ def diff(
     score: Score = "accuracy",
     call: Call | None = None,
     remedies: Mapping[str, UserRemedy] | None = None,
-    margin: float | None = None,
-    hybrids: int = EXACT,
-    batch_size: int | None = None,
+    margin: PositiveFloat | None = None,
+    hybrids: PositiveInt = EXACT,
+    batch_size: PositiveInt | None = None,
     seed: int = 0,
 ) -> Diff:
     """Compare a network before with one after: which block lost the old, and what brings it back.
@@ -99,7 +102,7 @@ def diff(
         InputError: Networks, examples and blocks do not fit each other, or a score is
             not a finite number for each example.
     """
-    margin = checked_margin(score, hybrids, margin)
+    margin = margin_of(score, margin)
     models = TwoModels.open(before, after, call)
     pairs = as_pairs(old, new)
     tests = Tests(model=models.model, score=score, data=pairs, batch_size=batch_size)

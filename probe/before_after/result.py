@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from probe.analysis.intervals import Estimate
 from probe.answers.plain import plain
+from probe.arguments import checked
 from probe.before_after.answer import Answer
 from probe.before_after.changes import BlockChange
 from probe.before_after.content import Content
@@ -93,6 +94,7 @@ class Diff:
         ]
         return _table(self.readouts, columns)
 
+    @checked
     def inside(self, block: str) -> "pd.DataFrame":
         """Open a block: the same table over its modules, or over its tensors if it is one module.
 
@@ -128,6 +130,7 @@ class Diff:
             self.remedies, ax, unit=unit, is_accuracy=answer.is_accuracy
         )
 
+    @checked
     def report(self, path: str | Path) -> None:
         """Write one HTML page with the answer, the picture and the tables.
 

@@ -159,7 +159,7 @@ class Watch:
         self._take(start)
         if tensor_hash(plain_state(start)) != tensor_hash(plain_state(model.network)):
             text = f"the network at the start is that in {path}: after_task(0) begins"
-            warnings.warn(f"{text} anew", stacklevel=4)
+            warnings.warn(f"{text} anew", stacklevel=5)
 
     def restart(self) -> None:
         """Take the network as it is as that at the start."""

@@ -7,6 +7,7 @@ from math import ceil
 
 from torch import nn
 
+from probe.arguments import checked
 from probe.batch import Value
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
@@ -50,6 +51,7 @@ class Candidate:
     suggested: bool
 
 
+@checked
 def candidates(
     model: nn.Module,
     sample: Value,

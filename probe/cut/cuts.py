@@ -9,6 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from probe.arguments import checked
 from probe.batch import Value, check_finite, check_value, first
 from probe.cut.checks import ReferenceValues
 from probe.cut.feature import find, read_at_modules
@@ -203,6 +204,7 @@ def _readable(cuts: Iterable[PlannedCut]) -> set[Name]:
     return set(chain.from_iterable(cut.feature.readable for cut in cuts))
 
 
+@checked
 def split(
     model: nn.Module,
     feature: str,
@@ -240,6 +242,7 @@ def split(
     return cut_each(model, [feature], sample, output, call).each[0].split()
 
 
+@checked
 def cut_each(
     model: nn.Module,
     features: Sequence[str],
@@ -310,19 +313,9 @@ def find_each(
     Raises:
         InputError: The model cannot be followed, or a feature is unknown.
     """
-    if isinstance(features, str) or not isinstance(features, Iterable):
-        raise InputError(
-            f"features must be a list of names of layers, got {features!r:.60}"
-        )
     features = list(features)
     if not features:
         raise InputError("no features to cut at: name at least one layer")
-    for name in features:
-        if not isinstance(name, str):
-            raise InputError(
-                f"features must be names of layers, got {type(name).__name__} among "
-                "them"
-            )
     if len(set(features)) < len(features):
         raise InputError(f"a feature is named twice in {features}: name each once")
     traced = trace(model, sample, call)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from probe.arguments import checked
 from probe.errors import InputError, described, located, unknown, unreadable
 from probe.metrics.matrix import AccuracyMatrix
 
@@ -58,7 +59,8 @@ class Reading(NamedTuple):
     notes: Sequence[str] = ()
 
 
-def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
+@checked
+def read_matrix(path: str | Path, percent: bool = False) -> AccuracyMatrix:
     """Read the accuracy matrix R of T tasks from a `.csv` or `.npy` file.
 
     The file holds T rows of T cells, or T+1 rows with the accuracies before any
@@ -81,7 +83,7 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
             deviations beside the tasks. Pickled data in a .npy (which could run code)
             is refused.
     """
-    return read_matrix_file(path, percent)[0]
+    return read_matrix_file(Path(path), percent)[0]
 
 
 def read_matrix_file(

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.nn.parameter import is_lazy
 
+from probe.arguments import checked
 from probe.batch import tensor_hash
 from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError
@@ -151,6 +152,7 @@ class Recorder:
     _lock: ExitStack | None = None
     _course: Course | None = None
 
+    @checked
     def __init__(
         self,
         folder: str | Path,
@@ -175,7 +177,7 @@ class Recorder:
         run = _run(learner, order, seed)
         _check_source(data, train)
         check_model(model)
-        self.folder = _path(folder)
+        self.folder = Path(folder)
         self.model = unwrapped(model)
         self._grows = grows
         self._batch_size = batch_size
@@ -519,13 +521,6 @@ class Recorder:
                     f"{self._run_folder} has other test examples: choose another folder"
                 )
         self._record = replace(self._record, rows=stored.rows, hashes=stored.hashes)
-
-
-def _path(folder: object) -> Path:
-    """Return a folder as a path; raises InputError for anything but a text or a path."""
-    if not isinstance(folder, str | Path):
-        raise InputError(f"the folder must be a path, got {folder!r:.60}")
-    return Path(folder)
 
 
 def _run(learner: str, order: str | int, seed: int) -> Run:

@@ -13,6 +13,7 @@ from probe.answers.plain import plain
 from probe.answers.record import Answer
 from probe.answers.study import answers
 from probe.answers.text import answer_sheet, answers_as_text, as_markdown
+from probe.arguments import checked
 from probe.errors import InputError, unknown
 from probe.files import write_text
 from probe.metrics.matrix import AccuracyMatrix
@@ -76,6 +77,7 @@ class Analysis(ResultBase):
         """
         return self._matrices.R(self._learner(None))
 
+    @checked
     def matrix(
         self, feature: str, readout: str, learner: str | None = None
     ) -> AccuracyMatrix:
@@ -94,6 +96,7 @@ class Analysis(ResultBase):
         """
         return self._matrices.matrix(self._learner(learner), feature, readout)
 
+    @checked
     def ceiling(self, feature: str, readout: str, learner: str | None = None) -> Floats:
         """Return C[l, j] of a feature l, (T,), by task position; NaN without an offline model.
 
@@ -167,6 +170,7 @@ class Analysis(ResultBase):
         """The number of seeds: of trainings, or of retrainings of networks in memory."""
         return len(self._matrices.seeds)
 
+    @checked
     def latex(self, learner: str | None = None) -> str:
         r"""Return a LaTeX table of the answers: a line for each layer, with 95 % intervals.
 
@@ -191,6 +195,7 @@ class Analysis(ResultBase):
             return ONE_NETWORK, *self.notes
         return self.notes
 
+    @checked
     def report(self, file: str | Path) -> None:
         """Write one HTML page that says which layer forgot what, with figures and tables.
 

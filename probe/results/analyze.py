@@ -16,6 +16,7 @@ from typing import Literal, cast
 import torch
 from torch import nn
 
+from probe.arguments import checked
 from probe.by_layer.engine import measure, offline_network
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.network_source import NetworkSource
@@ -71,6 +72,7 @@ _FEWEST = 2  # test examples of a task, of which a single one has no variance
 
 
 @one_at_a_time
+@checked
 def analyze(
     models: Model | Networks,
     train: Data | None = None,
@@ -279,7 +281,7 @@ def _warn_of_trained_floor(analysis: Analysis, description: SourceDescription) -
     matrices = Matrices(analysis.measurements())
     for warning in trained_floor(matrices, description.scenario):
         # Of the caller of `analyze`, which is decorated.
-        warnings.warn(warning, stacklevel=4)
+        warnings.warn(warning, stacklevel=5)
 
 
 def _jobs(plan: Plan) -> list[Job]:

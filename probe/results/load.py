@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from probe.arguments import checked
 from probe.errors import InputError
 from probe.results.analysis import KIND, Analysis
 from probe.results.records import Records
@@ -19,6 +20,7 @@ _READERS: dict[str, Callable[[Saved], Analysis | PartialRetraining]] = {
 }
 
 
+@checked
 def load(folder: str | Path) -> Analysis | PartialRetraining:
     """Return the result in a folder: one written by `save`, or the tables of a run directory.
 
@@ -59,6 +61,7 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
         ) from None
 
 
+@checked
 def predictions(source: Analysis | str | Path) -> pd.DataFrame:
     """Return the class predicted for every test example by every readout of every network.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy as np
 from torch import nn
 
 from probe.analysis.statements import MARGIN
+from probe.arguments import checked
 from probe.batch import Value, varied
 from probe.errors import InputError
 from probe.model import Model
@@ -18,10 +18,11 @@ from probe.modules import check_network, copied, named_state, unwrapped
 from probe.rewinding.data import as_pair
 from probe.rewinding.estimates import Position, Study
 from probe.rewinding.parts import Parts, Patterns
-from probe.rewinding.scoring import Score, Tests, check_score, on_device_of
+from probe.rewinding.scoring import Score, Tests, on_device_of
 from probe.rewinding.shapley import EXACT
 from probe.rewinding.two_networks import TwoNetworks
 from probe.tables.table_file import where
+from probe.validation import PositiveFloat, PositiveInt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,14 +48,15 @@ COLUMNS = [
 _ENDS = {"share": "attributed", "broken": "broken", "restored": "restored"}
 
 
+@checked
 def causes(
     models: Model | Mapping[int, nn.Module | Mapping[int, nn.Module]],
     test: Sequence[tuple[Value, Value]],
     score: Score = "accuracy",
     features: Sequence[str] | Patterns | None = None,
-    hybrids: int = EXACT,
-    batch_size: int | None = None,
-    margin: float | None = None,
+    hybrids: PositiveInt = EXACT,
+    batch_size: PositiveInt | None = None,
+    margin: PositiveFloat | None = None,
     long: bool = False,
 ) -> pd.DataFrame:
     """Measure what the change of each layer did to the earlier tasks.
@@ -109,7 +111,7 @@ def causes(
         UserWarning: Nothing can be said of some networks. They are in no mean; where
             none is left, the numbers are NaN and the verdict is `withheld`.
     """
-    margin = checked_margin(score, hybrids, margin)
+    margin = margin_of(score, margin)
     model = models if isinstance(models, Model) else Model(models)
     _check_pairs(test, model.network)
     if model.task_aware:
@@ -124,7 +126,7 @@ def causes(
     *_, blocks = results[-1]
     table = cause_table(runs, tests, margin, None if long else blocks)
     for j, reason in table.attrs["withheld"].items():
-        warnings.warn(f"causes withheld after task {j}: {reason}", stacklevel=2)
+        warnings.warn(f"causes withheld after task {j}: {reason}", stacklevel=3)
     return table
 
 
@@ -234,21 +236,10 @@ def _positions(
     return positions, tuple(parts.blocks)
 
 
-def checked_margin(score: Score, hybrids: int, margin: float | None) -> float:
-    """Check a score and a number of sets of blocks, and return the margin, 0 for every amount.
-
-    Raises:
-        InputError: One of them is invalid.
-    """
-    check_score(score)
-    if type(hybrids) is not int or hybrids < 1:
-        raise InputError(
-            f"hybrids must be a whole number of 1 or more, got {hybrids!r:.40}"
-        )
+def margin_of(score: Score, margin: float | None) -> float:
+    """Return the amount of a score that matters, 0 for every amount."""
     if margin is None:
         return MARGIN if score == "accuracy" else 0.0
-    if not isinstance(margin, int | float) or not 0 < margin < math.inf:
-        raise InputError(f"margin must be a number above 0 or None, got {margin!r:.40}")
     return margin
 
 

@@ -52,7 +52,7 @@ def check_score(score: object) -> None:
     Raises:
         InputError: It is anything else.
     """
-    if not callable(score) and score not in NAMES:
+    if not callable(score) and str(score) not in NAMES:
         names = ", ".join(map(repr, NAMES))
         raise InputError(f"score must be {names} or a function, got {score!r:.40}")
 

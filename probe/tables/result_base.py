@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from probe.arguments import checked
 from probe.errors import InputError, unknown
 from probe.tables.folder import Saved, write_folder
 from probe.tables.schemas import SCHEMAS, Tables
@@ -42,6 +43,7 @@ class ResultBase(ABC):
         measurements = self.measurements()
         return all_tables(measurements=measurements, summary=summarize(measurements))
 
+    @checked
     def to_pandas(self, table: str = "measurements") -> "pd.DataFrame":
         """Return a table as a pandas DataFrame; its columns are those of `probe.tables.schemas`.
 
@@ -55,6 +57,7 @@ class ResultBase(ABC):
             raise unknown("table", table, SCHEMAS)
         return self.tables()[table]
 
+    @checked
     def save(self, folder: str | Path) -> None:
         """Write the result into a folder, from which `probe.load` reads it back exactly.
 

@@ -115,7 +115,7 @@ RECORDERS = [
     ({"model": WithExtra(8, 6)}, "dict at '_extra_state'"),
     ({"model": nn.Linear(8, 4)}, "(8, 6)"),
     ({"model": nn.Linear(7, 6)}, "RuntimeError"),
-    ({"call": 3}, "call="),
+    ({"call": 3}, "call"),
     ({"tasks": [[0, 1, 2, 3, 4, 5], []]}, "tasks [2]"),
     ({"test": 3}, "test: data are of type int"),
     ({"test": TEST.of_classes([0, 1, 4, 5])}, "0 examples of task 2"),

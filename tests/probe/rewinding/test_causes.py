@@ -49,7 +49,7 @@ def test_a_score_that_writes_buffers_changes_no_network_and_no_other_hybrid():
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"score": "Loss"}, "score must be 'accuracy', 'loss'"),
+        ({"score": "Loss"}, "score must be a function or 'accuracy', 'loss'"),
         (
             {"score": lambda model, x, y: model(x)},
             r"for each of 8 examples, .* \(8, 4\)",

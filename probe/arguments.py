@@ -127,8 +127,8 @@ def _checkable(kind: Any) -> Any:
     if origin in (Union, UnionType):
         union: Any = reduce(or_, parts)
         return Annotated[union, AfterValidator(_path)] if Path in inner else union
-    if origin is Sequence and str in inner:
-        return Annotated[list[str], BeforeValidator(_listed)]
+    if origin in (Sequence, Iterable):
+        return Annotated[list.__class_getitem__(parts[0]), BeforeValidator(_listed)]
     if origin is tuple or (origin is Mapping and inner[0] is str):
         return origin[parts]
     return Any

@@ -95,6 +95,8 @@ def unreadable(path: object, error: OSError, remedy: str) -> InputError:
     Returns:
         The error.
     """
+    if isinstance(error, IsADirectoryError):
+        remedy = f"move that folder away, or {remedy}"
     return InputError(f"{path} cannot be read ({error.strerror or error}): {remedy}")
 
 

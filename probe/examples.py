@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from typing_extensions import TypeVar
 
+from probe.arguments import checked
 from probe.batch import (
     Rows,
     Value,
@@ -177,11 +178,13 @@ class Examples(Labeled, Generic[X]):
             return examples
         return examples.changed(task=self.task.index_select(0, indices))
 
+    @checked
     def of_classes(self, classes: Iterable[int]) -> "Examples[X]":
         """Return the examples whose label is one of `classes`, in their present order."""
         wanted = torch.tensor(sorted(classes), dtype=torch.int64, device=self.y.device)
         return self.part(torch.isin(self.y, wanted).nonzero().squeeze(1))
 
+    @checked
     def of_task(self, number: int) -> "Examples[X]":
         """Return the examples of a task, in their present order, without its number."""
         if self.task is None:

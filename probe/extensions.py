@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from typing_extensions import TypeVar, dataclass_transform
 
+from probe.arguments import checked
 from probe.errors import InputError, unknown
 from probe.immutable import immutable
 from probe.validation import configuration
@@ -111,6 +112,7 @@ class ReadoutEntry(Entry):
 Kind = TypeVar("Kind", bound=Entry, default=Entry)
 
 
+@checked
 def network(
     name: str,
     *,
@@ -199,6 +201,7 @@ def metric(name: str) -> Callable[[Marked], Marked]:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
+@checked
 def readout(
     name: str, *, steps: NamedSteps = "spread", task_aware: bool = False
 ) -> Callable[[type[Class]], type[Class]]:

@@ -95,6 +95,8 @@ def not_written(path: Path, error: OSError) -> NotWritten:
     remedy = "make room there, allow writing, or choose another folder"
     if isinstance(error, FileNotFoundError):
         remedy = "was its folder moved or removed? Name the folder where it is now"
+    if isinstance(error, IsADirectoryError):
+        remedy = f"move that folder away, or {remedy}"
     return NotWritten(
         f"cannot write {path} ({error.strerror or error}): {remedy}, and run the same "
         "command again; nothing that was finished is lost"

@@ -444,10 +444,9 @@ def cache_plan(
     Raises:
         InputError: A feature is unknown, or no cut is possible there.
     """
+    cuts = cut_each(model, features, sample, output, call)
     settings = (cache or CacheSettings()).settled(tensors(sample)[0].device)
-    return plan_values(
-        cut_each(model, features, sample, output, call).each, sizes, settings
-    )
+    return plan_values(cuts.each, sizes, settings)
 
 
 def refuse_what_no_rule_writes(

@@ -1,6 +1,6 @@
 """Cuts of one model at many features: followed, planned and checked together."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -59,7 +59,8 @@ class Cuts:
     def _planned(self) -> tuple[PlannedCut, ...]:
         return cast(tuple[PlannedCut, ...], self.each)
 
-    def at(self, features: Collection[str]) -> "Cuts":
+    @checked
+    def at(self, features: Iterable[str]) -> "Cuts":
         """Return the cuts at some of the features."""
         chosen = tuple(cut for cut in self._planned if cut.feature.name in features)
         return Cuts(chosen, self.current)
@@ -80,6 +81,7 @@ class Cuts:
         """
         if self.current:
             return self
+        check_network(model)
         traced = self._planned[0].feature.trace
         model = unwrapped(model)
         if where := architecture_difference(traced.architecture, architecture(model)):
@@ -109,6 +111,7 @@ class Cuts:
 
     def logits(self, x: Value) -> Tensor:
         """Return the model's logits (B, K) for a batch x (B, ...), in eval mode."""
+        check_value(x, "x")
         with torch.no_grad(), undisturbed(x), explained(x):
             return self._planned[0].feature.trace.logits(x)
 

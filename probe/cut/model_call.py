@@ -1,7 +1,6 @@
 """Calls of a model on a batch, and the logits in its output."""
 
 import dataclasses
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Literal
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 
 from probe.batch import Value, kinds, tensors
 from probe.errors import InputError, ModelRaised, described, lacks_memory
-from probe.modules import tensors_in, unwrapped
+from probe.modules import tensors_in
 from probe.seeding import python_generators, stream
 from probe.training.precision import products
 
@@ -57,39 +56,9 @@ class ModelCall:
         """Return the logits (B, K) of a batch x (B, ...)."""
         if self.call is not None:
             return logits_of(self.call(model, x), self.output)
-        if not isinstance(x, Mapping):
-            return logits_of(model(*tensors(x)), self.output)
-        try:
-            returned = model(**x)
-        except TypeError as error:
-            if argument := _only_argument(model, x):
-                raise _not_by_name(argument, x, error) from error
-            raise
-        return logits_of(returned, self.output)
-
-
-def _only_argument(model: nn.Module, x: Mapping[str, Tensor]) -> str | None:
-    """Return the argument of a model that takes one value without a name in x, None for others."""
-    try:
-        parameters = inspect.signature(unwrapped(model).forward).parameters.values()
-    except (TypeError, ValueError):
-        return None
-    required = [p.name for p in parameters if p.default is p.empty]
-    # Of a model that takes anything by name there are two.
-    is_only = len(required) == 1 and required[0] not in x
-    return required[0] if is_only else None
-
-
-def _not_by_name(
-    argument: str, x: Mapping[str, Tensor], error: TypeError
-) -> ModelRaised:
-    """Return the error for a mapping x whose entries were passed by name to a single argument."""
-    return ModelRaised(
-        f"the model raised {described(error)} on a batch x of {kinds(x)}: if its "
-        f"argument {argument!r} is the whole mapping, give call=lambda model, x: "
-        "model(x); if it is one of the tensors, give Examples.of(data, "
-        f"columns={next(iter(x))!r})"
-    )
+        if isinstance(x, Mapping):
+            return logits_of(model(**x), self.output)
+        return logits_of(model(*tensors(x)), self.output)
 
 
 class Called(nn.Module):
@@ -190,7 +159,9 @@ def explained(sample: Value) -> Iterator[None]:
         )
         if isinstance(error, TypeError) and isinstance(sample, Mapping):
             remedy = (
-                f"for another x, give Examples.of(data, columns={next(iter(sample))!r})"
+                "if its argument is the whole mapping, give call=lambda model, x: "
+                "model(x); for another x, give Examples.of(data, "
+                f"columns={next(iter(sample))!r})"
             )
         if lacks_memory(error):
             remedy = (

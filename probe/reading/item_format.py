@@ -117,6 +117,8 @@ def _pair(item: object, label: str | None, has_tasks: bool) -> tuple[object, obj
     parts = item if isinstance(item, tuple | list) else ()
     if len(parts) == 2 or (has_tasks and len(parts) > 2):
         return parts[0], parts[1]
+    for part in (item, *parts):
+        refuse_graph(part)
     many = f" of {len(parts)}" if isinstance(item, tuple | list) else ""
     what = (
         f"a {type(item).__name__}{many} is neither a pair (x, y) nor a mapping with a "
@@ -203,6 +205,16 @@ def _value(x: object) -> Value:
     return value
 
 
+def refuse_graph(item: object) -> None:
+    """Raise InputError for a graph of PyTorch Geometric, whose tensors have no common length."""
+    if hasattr(item, "edge_index"):
+        raise InputError(
+            "graphs have no row for each example: pad them to one size, and give "
+            "x=(nodes, adjacency), with call= for a network of other arguments (see "
+            "torch_geometric.utils.to_dense_batch and to_dense_adj)"
+        )
+
+
 def _is_array(part: object) -> bool:
     """Return whether an object is a tensor, or an array or scalar of numpy's numbers."""
     numbers = isinstance(part, np.ndarray | np.generic) and part.dtype.kind in _NUMBERS
@@ -215,6 +227,7 @@ def _tensor(part: Any) -> Tensor:
     Raises InputError for anything else.
     """
     if not _is_array(part):
+        refuse_graph(part)
         raise InputError(
             f"x has type {type(part).__name__}, expected tensors: use ToTensor"
         )

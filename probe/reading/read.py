@@ -29,7 +29,7 @@ from probe.batch import Value, first, identical, like, pieces, tensors
 from probe.errors import InputError, described, located
 from probe.memory import MappedRows, free_memory, show_size
 from probe.progress import progress_bar
-from probe.reading.item_format import Batch, as_batch, same_form
+from probe.reading.item_format import Batch, as_batch, refuse_graph, same_form
 from probe.seeding import every_global_stream, permutation, stream
 
 _START = 256  # rows to begin with, where their number is unknown
@@ -53,6 +53,7 @@ def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
         )
     if isinstance(data, Tensor):
         raise InputError("the data are a tensor without labels: give a pair (x, y)")
+    refuse_graph(data)
     if not hasattr(data, "__iter__") and not hasattr(data, "__getitem__"):
         raise InputError(
             f"data are of type {type(data).__name__}: give a Dataset or a DataLoader"

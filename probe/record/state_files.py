@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
+from os.path import isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,9 @@ NEVER = -1e4
 It is lower than any logit of a trained network, so that the output never wins; and
 finite, so that training can start from it.
 """
+
+_LARGE = 2**26  # bytes of a tensor
+_TIMES = 200  # of those that are stored
 
 # Where training programs keep the state dict among other things.
 _HOLDERS = ("state_dict", "model_state_dict", "model")
@@ -87,6 +91,13 @@ def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
             raise InputError(
                 f"{path} has {type(value).__name__} at {name!r:.60}, not a plain "
                 f"tensor: {_REMEDY}"
+            )
+        # A view of few numbers, which computing with it would unpack.
+        stored = value.untyped_storage().nbytes()
+        if value.nbytes > max(_LARGE, _TIMES * stored):
+            raise InputError(
+                f"{path} would unpack to {value.nbytes} bytes at {name!r:.60}: leave "
+                "it out"
             )
     return {bare: content[name] for bare, name in _bare(content).items()}
 
@@ -359,6 +370,12 @@ def read_content(path: Path) -> object:
     Raises:
         InputError: The file cannot be read, or could run code.
     """
+    folder = path if path.is_dir() else path.parent
+    if isfile(folder / "adapter_config.json"):
+        raise InputError(
+            f"{path} holds adapters without their network: give load=lambda path: "
+            "PeftModel.from_pretrained(build(), path)"
+        )
     try:
         path = _file_in(path)
         check_unpacked(path)

@@ -167,7 +167,7 @@ def analyze(
         networks = trained_networks(
             model,
             untrained,
-            None if offline == "train" else offline,
+            None if str(offline) == "train" else offline,
             recording,
             len(examples.classes),
             measurements.seeds,
@@ -180,7 +180,7 @@ def analyze(
             features,
             measurements,
             recipe,
-            offline == "train",
+            str(offline) == "train",
         )
         description = _with_precision(replace(description, name=_run_name(root)), root)
         source = _planned(description)

@@ -227,13 +227,13 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
     """
     if name == "squared_error":
         if logits.numel() != y.numel():
-            raise _unfit(logits, y, "as many targets as outputs")
+            raise _unfit(logits, y, "as many targets as outputs: ")
         errors = logits.flatten(1) - y.reshape(len(y), -1)
         return -errors.square().mean(1)
     if logits.shape[:-1] != y.shape or y.is_floating_point():
-        remedy = f"; {remedy_for(y)}" if logits.ndim == 2 else ""
+        remedy = f"{remedy_for(y)}; or " if logits.ndim == 2 else ""
         expected = "whole numbers (B,) for logits (B, K), or (B, L) for (B, L, K)"
-        raise _unfit(logits, y, expected + remedy)
+        raise _unfit(logits, y, f"{expected}: {remedy}")
     if name == "loss":
         _check_labels(y, logits.shape[-1])
     if name == "loss":
@@ -267,7 +267,7 @@ def _check_labels(y: Tensor, outputs: int) -> None:
 def _unfit(logits: Tensor, y: Tensor, expected: str) -> InputError:
     shapes = f"outputs {tuple(logits.shape)} and labels {tuple(y.shape)} of {y.dtype}"
     return InputError(
-        f"got {shapes}, expected {expected}: choose another score, or give call="
+        f"got {shapes}, expected {expected}choose another score, or give call="
     )
 
 

@@ -1,0 +1,281 @@
+"""The gate: every public way in refuses the same networks and test data, and takes sound ones."""
+
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import probe
+from probe.errors import InputError
+from probe.record.plugins.task_counter import TaskCounter
+from probe.seeding import stream
+
+TASKS = [[0, 1], [2, 3]]
+Y = torch.arange(40) % 4
+X = 3 * torch.eye(4, 6)[Y] + torch.randn(40, 6, generator=stream(0))
+OLD = Y < 2
+Post = Callable[[nn.Module, Tensor], Tensor]
+
+
+class Net(nn.Module):
+    """A network whose outputs a function changes."""
+
+    def __init__(self, post: Post = lambda m, z: z) -> None:
+        super().__init__()
+        self.a = nn.Linear(6, 8)
+        self.b = nn.Linear(8, 4)
+        self.post = post
+        self.own = np.random.default_rng(0)
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.post(self, self.b(self.a(x).relu()))
+
+
+def networks(post: Post, broken: dict[str, float]) -> tuple[Net, Net]:
+    """Return a network before and after, the first with broken weights."""
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        pair = (Net(post).eval(), Net(post).eval())
+    for name, value in broken.items():
+        pair[0].get_parameter(name).data.view(-1)[0] = value
+    return pair
+
+
+def numbered(m: Any, z: Tensor) -> Tensor:
+    """Add the number of calls so far: a state that the network carries."""
+    m.calls += 1
+    return z + m.calls
+
+
+def served(z: Tensor) -> Tensor:
+    """Change all but the first half of a batch, as an expert with a capacity does."""
+    return torch.cat([z[: len(z) // 2], -z[len(z) // 2 :]])
+
+
+POSTS: dict[str, Post] = {
+    "torch draws": lambda m, z: z + torch.randn_like(z),
+    "numpy draws": lambda m, z: z + torch.tensor(np.random.randn(*z.shape)).float(),  # noqa: NPY002
+    "python draws": lambda m, z: z * random.random(),
+    "its own generator draws": lambda m, z: z * float(m.own.random()),
+    "a state": numbered,
+    "a capacity": lambda m, z: served(z),
+    "a norm over the batch": lambda m, z: z - z.mean(0),
+    "NaN": lambda m, z: z * torch.nan,
+    "Inf": lambda m, z: z + torch.inf,
+    "no finite logit": lambda m, z: z - torch.inf,
+}
+SOUND: dict[str, Post] = {
+    "as it is": lambda m, z: z,
+    "draws in training": lambda m, z: z + torch.randn_like(z) if m.training else z,
+    "a class to come": lambda m, z: z.index_fill(1, torch.tensor(3), -1e4),
+}
+BROKEN = {
+    "a weight is NaN": {"a.weight": torch.nan},
+    "a weight is Inf": {"b.bias": torch.inf},
+}
+Data = tuple[Any, Any]
+
+
+def changed(values: Tensor, value: float) -> Tensor:
+    """Return values, the sixth of them another."""
+    values = values.clone()
+    values.view(len(values), -1)[5, 0] = value
+    return values
+
+
+DATA: dict[str, Callable[[Tensor, Tensor], Data]] = {
+    "x is NaN": lambda x, y: (changed(x, torch.nan), y),
+    "x is Inf": lambda x, y: (changed(x, torch.inf), y),
+    "x is shorter": lambda x, y: (x[:-3], y),
+    "y is shorter": lambda x, y: (x, y[:-3]),
+    "-100": lambda x, y: (x, changed(y, -100)),
+    "-1": lambda x, y: (x, changed(y, -1)),
+    "no such class": lambda x, y: (x, changed(y, 9)),
+    "a column": lambda x, y: (x, y[:, None]),
+    "floats": lambda x, y: (x, y.float()),
+    "words": lambda x, y: (x, ["a"] * len(y)),
+    "no labels": lambda x, y: (x, None),
+    "no inputs": lambda x, y: (None, y),
+    "a list": lambda x, y: (x.tolist(), y),
+    "nothing": lambda x, y: (x[:0], y[:0]),
+    "without values": lambda x, y: (x.to("meta"), y),
+    "sparse": lambda x, y: (x.to_sparse(), y),
+    "wider": lambda x, y: (x.repeat(1, 2), y),
+}
+
+
+def recorder(folder: Path, before: Net, test: Any, **given: Any) -> probe.Recorder:
+    return probe.Recorder(folder, before, test, TASKS, **given)
+
+
+def of_tasks(change: Any) -> list[Data]:
+    return [change(X[OLD], Y[OLD]), (X[~OLD], Y[~OLD])]
+
+
+def plugged(folder: Path, before: Net, after: Net, change: Any) -> None:
+    counter = TaskCounter(recorder(folder, before, change(X, Y)))
+    counter.begin(before)
+    before.b.bias.data += 1
+    counter.end()
+
+
+def watched(folder: Path, before: Net, after: Net, change: Any) -> None:
+    watch = probe.Watch(old=of_tasks(change)[0], tolerate=0.5)
+    recorder(folder, before, (X, Y), diff=watch)
+
+
+def in_files(folder: Path, before: Net, after: Net, change: Any) -> None:
+    """Analyze files, as `probe model` does."""
+    for learned, net in enumerate((before, after), 1):
+        torch.save(net.state_dict(), folder / f"task{learned}.pt")
+    model = probe.Model(f"{folder}/task{{task}}.pt", fresh=partial(Net, before.post))
+    analyzed(model, change)
+
+
+def analyzed(models: Any, change: Any) -> None:
+    probe.analyze(models, (X, Y), change(X, Y), TASKS, ["a"], readouts=["ncm"])
+
+
+# Each takes a folder, the networks before and after, and what changes the test data.
+TESTED: dict[str, Callable[[Path, Net, Net, Any], object]] = {
+    "analyze": lambda folder, before, after, change: analyzed(
+        {1: before, 2: after}, change
+    ),
+    "analyze files": in_files,
+    "causes": lambda folder, before, after, change: probe.causes(
+        {1: before, 2: after}, of_tasks(change), features=["a"]
+    ),
+    "diff": lambda folder, before, after, change: probe.diff(
+        before, after, *of_tasks(change), blocks=["a"]
+    ),
+    "partial_retrain": lambda folder, before, after, change: probe.partial_retrain(
+        before, ["a"], (X, Y), change(X, Y), TASKS, probe.Recipe(epochs=1)
+    ),
+    "Recorder": lambda folder, before, after, change: recorder(
+        folder, before, change(X, Y)
+    ),
+    "plugins": plugged,
+    "Watch": watched,
+}
+CUT: dict[str, Callable[[Net, Any], object]] = {
+    "split": lambda net, x: probe.split(net, "a", x),
+    "cut_each": lambda net, x: probe.cut_each(net, ["a"], x),
+    "cache_plan": lambda net, x: probe.cache_plan(net, ["a"], x, (9, 9)),
+    "candidates": probe.candidates,
+}
+WITHOUT_DATA = set(probe.__all__) - {"Model", *TESTED, *CUT}
+ENTRIES = pytest.mark.parametrize("entry", TESTED.values(), ids=TESTED)
+CUTS = pytest.mark.parametrize("cut", CUT.values(), ids=CUT)
+
+
+def test_every_public_name_passes_the_gate_or_takes_no_network():
+    assert {
+        *("AccuracyMatrix", "Analysis", "CacheSettings", "Counts", "Diff", "Examples"),
+        *("Measure", "Recipe", "TooMuchLost", "data", "learner", "load", "metric"),
+        *("metrics", "network", "predictions", "readout"),
+    } == WITHOUT_DATA
+
+
+def states():
+    _, keys, *counts = np.random.get_state()  # noqa: NPY002
+    return torch.get_rng_state().tolist(), random.getstate(), keys.tolist(), counts
+
+
+def refused(call: Callable[[], object]) -> None:
+    """Check that a call ends in one sentence, and leaves the global generators."""
+    before = states()
+    with pytest.raises(InputError) as error:
+        call()
+    assert "\n" not in str(error.value)
+    assert states() == before
+
+
+def same(x: Tensor, y: Tensor) -> Data:
+    return x, y
+
+
+@ENTRIES
+@pytest.mark.parametrize("post", SOUND.values(), ids=SOUND)
+def test_sound_networks_and_data_pass(entry, post, tmp_path):
+    before = states()
+    entry(tmp_path, *networks(post, {}), same)
+    assert states() == before
+
+
+@ENTRIES
+@pytest.mark.parametrize("post", POSTS.values(), ids=POSTS)
+def test_outputs_that_are_no_property_of_the_network_are_refused(entry, post, tmp_path):
+    refused(lambda: entry(tmp_path, *networks(post, {}), same))
+
+
+@ENTRIES
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_a_network_that_diverged_is_refused(entry, broken, tmp_path):
+    refused(lambda: entry(tmp_path, *networks(SOUND["as it is"], broken), same))
+
+
+@ENTRIES
+@pytest.mark.parametrize("change", DATA.values(), ids=DATA)
+def test_test_data_that_do_not_fit_are_refused(entry, change, tmp_path):
+    refused(lambda: entry(tmp_path, *networks(SOUND["as it is"], {}), change))
+
+
+@CUTS
+def test_cuts_refuse_networks_that_diverged_and_samples_that_are_none(cut):
+    net, _ = networks(SOUND["as it is"], {})
+    assert cut(net, X)
+    for name in ("no inputs", "a list", "nothing", "without values", "sparse", "wider"):
+        x, _ = DATA[name](X, Y)
+        refused(lambda x=x: cut(net, x))
+    for broken in BROKEN.values():
+        wreck, _ = networks(SOUND["as it is"], broken)
+        refused(lambda wreck=wreck: cut(wreck, X))
+
+
+def test_a_cut_checked_on_nan_would_be_checked_on_nothing():
+    net, _ = networks(SOUND["as it is"], {})
+    refused(lambda: probe.split(net, "a", changed(X, torch.nan)))
+
+
+def reset(model: Any, x: Tensor) -> Tensor:
+    model.calls = 0
+    return model(x)
+
+
+def test_a_state_that_call_resets_is_none():
+    net, other = networks(numbered, {})
+    models = probe.Model({1: net, 2: other}, call=reset)
+    probe.causes(models, of_tasks(same), features=["a"])
+    analyzed(models, same)
+
+
+def test_a_score_that_draws_is_refused_and_a_seeded_one_is_not():
+    def score(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        return model(x)[:, 0] + draws.random()
+
+    draws = random.Random(0)
+    nets = dict(enumerate(networks(SOUND["as it is"], {}), 1))
+    refused(lambda: probe.causes(nets, of_tasks(same), score, ["a"]))
+
+    def seeded(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        draws.seed(0)
+        return score(model, x, y)
+
+    probe.causes(nets, of_tasks(same), seeded, ["a"])
+
+
+def test_positions_that_do_not_count_are_left_out_unless_all_are():
+    y = torch.zeros(20, 3).long()
+    y[:, 2] = -100
+    x = torch.randn(20, 3, 6, generator=stream(1))
+    nets = dict(enumerate(networks(SOUND["as it is"], {}), 1))
+    probe.causes(nets, [(x, y), (x, y)], features=["a"])
+    y[4] = -100
+    refused(lambda: probe.causes(nets, [(x, y), (x, y)], features=["a"]))

@@ -127,7 +127,7 @@ def _checkable(kind: Any) -> Any:
     if origin in (Union, UnionType):
         union: Any = reduce(or_, parts)
         return Annotated[union, AfterValidator(_path)] if Path in inner else union
-    if origin in (Sequence, Iterable):
+    if origin in (Sequence, Iterable) and inner[0] in (str, int):
         return Annotated[list.__class_getitem__(parts[0]), BeforeValidator(_listed)]
     if origin is tuple or (origin is Mapping and inner[0] is str):
         return origin[parts]

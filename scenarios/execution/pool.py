@@ -119,7 +119,13 @@ def _context() -> BaseContext:
     # An empty process, to wait until the server has imported everything: Ctrl-C may end
     # this wait, while there is no worker that it could leave without a parent.
     nothing = context.Process(target=int)
-    nothing.start()
+    try:
+        nothing.start()
+    except (EOFError, OSError) as error:
+        raise InputError(
+            "the process that starts the workers was killed (out of memory?): run the "
+            "same command again, or with --workers 1"
+        ) from error
     nothing.join()
     return context
 

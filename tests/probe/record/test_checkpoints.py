@@ -116,3 +116,19 @@ def test_buffers_may_be_of_another_kind_of_number_parameters_not():
         InputError, match=r"'weight' of torch\.int64, expected torch\.float32"
     ):
         fit_state(model, {**state, "weight": torch.ones(3).long()}, "rounded")
+
+
+def test_adapters_without_a_network_are_refused(tmp_path):
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(InputError, match="give load="):
+        load_state(tmp_path)
+
+
+def test_a_view_that_would_unpack_is_refused_and_a_small_one_is_not(tmp_path):
+    path = tmp_path / "task1.pt"
+    for size in (100, 10**9):
+        torch.save({"a": torch.zeros(1).expand(size)}, path)
+        if size == 100:
+            assert load_state(path)["a"].shape == (size,)
+    with pytest.raises(InputError, match="would unpack to 4000000000 bytes at 'a'"):
+        load_state(path)

@@ -3,11 +3,12 @@
 import os
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing.context import ForkServerProcess
 
 import pytest
 
 from probe.by_layer.measurement import Key
-from probe.errors import NotWritten
+from probe.errors import InputError, NotWritten
 from scenarios.environment import variables
 from scenarios.execution.pool import _context, pool
 from scenarios.execution.schedule import execute, inline
@@ -86,3 +87,12 @@ def test_each_worker_computes_on_its_device(tmp_path):
     events = execute(work, jobs_in(work)[:2], partial(pool, ["cpu", "meta"]))
     ends = {event.job.name: event.how for event in events if isinstance(event, Ended)}
     assert ends == {FIRST: "finished", SICK: "failed"}
+
+
+def test_a_killed_server_is_told_in_one_sentence(monkeypatch):
+    def killed(process):
+        raise EOFError
+
+    monkeypatch.setattr(ForkServerProcess, "start", killed)
+    with pytest.raises(InputError, match="--workers 1"):
+        _context()

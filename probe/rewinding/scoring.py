@@ -155,7 +155,8 @@ class Tests:
         def logits(batch: Value) -> Tensor:
             return self.model.class_call(network, on_device_of(network, batch))
 
-        check_outputs(logits, Labeled(x, labels.reshape(len(labels), -1)[:, 0]))
+        label = labels.reshape(len(labels), -1)[:, 0].to(tensors(x)[0].device)
+        check_outputs(logits, Labeled(x, label))
         name: ScoreName = "loss" if self.is_accuracy else self.score
         for rows in batches(x, self.batch_size):
             outputs = logits(rows_for(network, x, rows))

@@ -9,6 +9,8 @@ outside of modules. Each check rules out one error:
 - `ReferenceValues.is_same`: prefix and tail compute something else than the model's
   output;
 - `ReferenceValues.same_training`: the tail gets other gradients, or cannot be trained;
+- `same_gradients`: in training mode, weights get other gradients where the values that
+  they are applied to require none, as with reentrant checkpointing;
 - `stays_fixed`: the feature changes although the whole model is run, with nothing
   cached.
 
@@ -24,6 +26,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import BackwardCFunction
 
 from probe.batch import Value, close, first, flipped, identical, mapped, tensors
 from probe.cut.feature import Feature, PartlyEval
@@ -43,7 +46,7 @@ from probe.modules import (
     reals_in,
     tap,
 )
-from probe.seeding import global_stream, stream
+from probe.seeding import every_global_stream, global_stream, stream
 
 _SOME = 8  # examples
 _FEW = 4  # examples, where the whole model is run
@@ -70,7 +73,31 @@ class ReferenceValues:
             if isinstance(plan, CutPlan):
                 self._names.update(plan.kept)
         sample = first(trace.sample, _SOME)
-        self._rows = sample, first(sample, len(tensors(sample)[0]) // 2)
+        # Batch norm cannot be trained on one example.
+        half = max(2, len(tensors(sample)[0]) // 2)
+        self._rows = sample, first(sample, half)
+
+    @cached_property
+    def has_own_backward(self) -> bool:
+        """Whether code with its own backward pass runs in training mode, as in checkpointing."""
+        model = copied(self._trace.model).train()
+        rows = mapped(self._rows[0], torch.clone)
+        with torch.enable_grad(), _chance():
+            logits = self._trace.call(model, rows)
+        nodes = [logits.grad_fn]
+        seen = set[object]()
+        while nodes:
+            node = nodes.pop()
+            if isinstance(node, BackwardCFunction):
+                return True
+            if node is not None and node not in seen:
+                seen.add(node)
+                nodes += [parent for parent, _ in node.next_functions]
+        return False
+
+    def kept(self, plan: CutPlan) -> Value:
+        """Return the kept values of half of the examples, (B, ...)."""
+        return plan.rows(self._values[1])
 
     @cached_property
     @torch.no_grad()  # as in the prefix: torch picks some kernels by whether gradients are needed
@@ -142,7 +169,7 @@ class ReferenceValues:
         """
         if not self._trace.trained(feature.frozen):
             return
-        value = plan.rows(self._values[1])
+        value = self.kept(plan)
         with mode(tail, training=False), _chance():
             gradients = _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
         rows = zip(tail.model.parameters(), self._gradients, gradients, strict=True)
@@ -152,9 +179,8 @@ class ReferenceValues:
                     "the gradients of its second part differ from those of the whole "
                     "model"
                 )
-        if len(tensors(value)[0]) > 1:  # batch norm cannot be trained on one example
-            with kept_buffers(tail), _chance():
-                _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
+        with kept_buffers(tail), _chance():
+            _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
 
     @torch.no_grad()
     def stays(self, feature: Feature, plan: CutPlan) -> bool:
@@ -193,6 +219,26 @@ class ReferenceValues:
             return True
 
         return _with_other_weights(self._trace.model, same)
+
+
+def same_gradients(module: PartlyEval, other: PartlyEval, value: Value) -> bool:
+    """Return whether two copies of a tail, or of the whole model, get the same gradients.
+
+    Forward and backward passes must succeed in training mode.
+
+    Args:
+        module: A copy in training mode that no pass has changed yet.
+        other: Another such copy.
+        value: The value that they take, (B, ...).
+    """
+
+    def gradients(copy: PartlyEval) -> list[Tensor | None]:
+        with every_global_stream(stream(0, "check")):
+            every = _gradients(copy.model, lambda: copy(mapped(value, torch.clone)))
+        parameters = zip(copy.model.parameters(), every, strict=True)
+        return [gradient for p, gradient in parameters if p.requires_grad]
+
+    return all(map(_close, gradients(module), gradients(other)))
 
 
 def _close(expected: Tensor | None, gradient: Tensor | None) -> bool:

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import itemgetter
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
 
 from probe.batch import Value, mapped, tensors
 from probe.cut.model_call import tensors_of, without_fast_path
@@ -318,6 +319,14 @@ class PartlyEval(nn.Module):
         with without_fast_path():
             return self.ask(self.model, x)
 
+    def extend_graph(self) -> None:
+        """Let frozen values require gradients, for code that else gives none to what follows.
+
+        Reentrant checkpointing gives none to weights whose input requires none.
+        """
+        for module in self.model.modules():
+            module.register_forward_hook(_require_gradients)
+
     def _restart(self, model: nn.Module, inputs: object) -> None:
         """Count the calls of each module from 0 in a new forward pass."""
         self._calls.clear()
@@ -331,3 +340,16 @@ class PartlyEval(nn.Module):
         """
         module.training = self.training and not any(off[self._calls[name] :][:1])
         self._calls[name] += 1
+
+
+def _require_gradients(module: nn.Module, inputs: object, output: Any) -> Any:
+    return tree_map_only(Tensor, requiring_gradient, output)
+
+
+def requiring_gradient(tensor: Tensor) -> Tensor:
+    """Return a tensor that can have a gradient with one: itself, or a copy in the graph."""
+    differentiable = tensor.is_floating_point() or tensor.is_complex()
+    if tensor.requires_grad or not differentiable:
+        return tensor
+    # A copy: what follows may write into it.
+    return tensor.detach().requires_grad_().clone()

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from probe.batch import Value, first, tensors
 from probe.cut.channels import channels_of
-from probe.cut.checks import ReferenceValues, stays_fixed
+from probe.cut.checks import ReferenceValues, same_gradients, stays_fixed
 from probe.cut.feature import Feature, PartlyEval
 from probe.cut.interface import CutFacts, Split, TensorFacts, Trainable
 from probe.cut.model_call import ModelCall, comparing
@@ -34,6 +34,7 @@ class PlannedCut:
         slow: The reason why the whole model has to be run, if it has to be.
         chain: The number of modules of a chain before the tail, None if the model is no
             chain.
+        extends_graph: Whether frozen values require gradients when the tail is trained.
     """
 
     feature: Feature
@@ -41,6 +42,7 @@ class PlannedCut:
     plan: CutPlan | None = None
     slow: str = ""
     chain: int | None = None
+    extends_graph: bool = False
 
     @cached_property
     def facts(self) -> CutFacts:
@@ -97,6 +99,8 @@ class PlannedCut:
             module: PartlyEval = Replay(model, feature, self.plan)
         else:
             module = PartlyEval(model, feature)
+        if self.extends_graph:
+            module.extend_graph()
         # What is held asks for no gradient, and what is frozen stays in eval mode:
         # `PartlyEval`.
         state = named_state(module.model)
@@ -192,10 +196,26 @@ class PlannedCut:
             plan=None,
             slow=slow,
             chain=None,
+            extends_graph=False,
         )
-        with comparing(self.feature.trace.sample):
+        trace = self.feature.trace
+        with comparing(trace.sample):
             stays_fixed(self.feature, cut.whole(), slow)
+            # What the user's code raises here, it raises in the training, too.
+            with suppress(Exception):
+                return cut._with_gradients(first(trace.sample, trace.examples))
         return cut
+
+    def _with_gradients(self, value: Value) -> "PlannedCut":
+        """Return the cut whose tail gets its gradients, for which frozen values may require some.
+
+        Reentrant checkpointing gives none to weights whose input requires none.
+        """
+        extended = replace(self, extends_graph=True)
+        is_trained = self.feature.trace.trained(self.held)
+        if not is_trained or same_gradients(self.whole(), extended.whole(), value):
+            return self
+        return extended
 
     def checked(self, plan: CutPlan | str, reference: ReferenceValues) -> "PlannedCut":
         """Return the cut of a plan that passes all checks, else one that runs the whole model.
@@ -218,6 +238,7 @@ class PlannedCut:
                 plan=plan,
                 slow="",
                 chain=None,
+                extends_graph=False,
             )
             return cut._compared(plan, reference)
         except Failed as failure:
@@ -242,11 +263,15 @@ class PlannedCut:
                 "(by a generator or a state of its own), so that its score comes from "
                 "a single draw"
             )
-        tail = self.whole()
+        cut = self
+        if reference.has_own_backward:
+            cut = self._with_gradients(reference.kept(plan))
+        tail = cut.whole()
         if not reference.is_same(plan, tail):
             raise Failed("its two parts together do not give the model's output")
         reference.same_training(self.feature, plan, tail)
-        chain = _chain_end(self.feature, plan)
+        # A chain's links take the kept values as they are.
+        chain = None if cut.extends_graph else _chain_end(self.feature, plan)
         if chain is not None:
             links = nn.Sequential(*links_of(tail.model)[chain:])
             chain = chain if reference.is_same(plan, links) else None
@@ -254,7 +279,7 @@ class PlannedCut:
             raise Failed(
                 "its value depends on something that torch's functions do not show"
             )
-        return replace(self, chain=chain)
+        return replace(cut, chain=chain)
 
 
 def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only, tree_unflatten
 
 from probe.batch import Value, like, tensors
-from probe.cut.feature import Feature, PartlyEval
+from probe.cut.feature import Feature, PartlyEval, requiring_gradient
 from probe.cut.names import (
     INPUT,
     LIVE,
@@ -80,6 +80,7 @@ class Replay(PartlyEval):
         self._tags_of = 0
         self._tagged: list[Tensor] = []
         self._sizes: dict[int, _Sizes] = {}  # of the last batch size only
+        self._extends_graph = False
 
     def forward(self, x: Value) -> Tensor:
         """Return the logits (B, K) from the kept values, each (B, ...), of B examples."""
@@ -87,6 +88,8 @@ class Replay(PartlyEval):
         rows = tensors(x)
         kept = zip(plan.kept, rows, strict=True)
         values = {name: plan.shapes[name].from_rows(part) for name, part in kept}
+        if self._extends_graph:
+            values = {name: requiring_gradient(v) for name, v in values.items()}
         if plan.writes:
             values = {name: value.clone() for name, value in values.items()}
         batch = len(rows[0])
@@ -95,12 +98,18 @@ class Replay(PartlyEval):
             self._sizes = {batch: sizes}
         # Each forward pass names its values anew: it may take a different path from the
         # last.
-        run = _Replaying(plan, self._state_tags(), values, self._sizes[batch])
+        run = _Replaying(
+            plan, self._state_tags(), values, self._sizes[batch], self._extends_graph
+        )
         names = ((INPUT[0], index) for index in range(len(tensors(plan.form))))
         start = like(plan.form, map(run.value_named, names))
         forget(self.model)
         with eagerly(), run:
             return self.ask(self.model, start)
+
+    def extend_graph(self) -> None:
+        """Let kept values require gradients."""
+        self._extends_graph = True
 
     def _state_tags(self) -> dict[int, Tag]:
         """Return a tag for each parameter and buffer: its name if it is frozen, else LIVE."""
@@ -150,11 +159,13 @@ class _Replaying(Naming):
         state: Mapping[int, Tag],
         values: Mapping[Name, Tensor],
         sizes: _Sizes,
+        extends_graph: bool,
     ) -> None:
         super().__init__(plan.names, state, met=lambda name, tensor: None)
         self._plan = plan
         self._values = values
         self._sizes = sizes
+        self._extends_graph = extends_graph
         self._device = next(iter(values.values())).device
         self._live = Tag(self, LIVE, [])
         self._outdated: list[Tensor] = []  # what skipped calls would have written into
@@ -182,6 +193,8 @@ class _Replaying(Naming):
                 strides=strides,
                 dtype=dtype,
                 device=self._device,
+                # So that what reads it bypassing torch's functions raises.
+                requires_grad=self._extends_graph and dtype.is_floating_point,
             )
         self.tag(tensor, name, base)
         return tensor

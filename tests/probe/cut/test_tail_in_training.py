@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from probe.cut.cuts import split
 from probe.seeding import stream
@@ -38,3 +40,42 @@ def test_a_model_that_keeps_values_of_its_last_step_is_copied() -> None:
     assert cut.cached
     with torch.no_grad():
         assert torch.equal(cut.tail.eval()(cut.prefix(x)), model.eval()(x))
+
+
+class Checkpointed(nn.Module):
+    """A block that runs twice and another one, checkpointed always, in training, or never."""
+
+    def __init__(self, when: str) -> None:
+        super().__init__()
+        self.when = when
+        self.stem = nn.Linear(6, 6)
+        self.block = nn.Sequential(nn.Linear(6, 6), nn.Tanh())
+        self.last = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.stem(x)
+        for block in (self.block, self.block, self.last):
+            if self.when == "always" or (self.when == "training" and self.training):
+                h = checkpoint(block, h, use_reentrant=True)
+            else:
+                h = block(h)
+        return h
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
+@pytest.mark.parametrize("feature", ["stem", "last.0"])
+@pytest.mark.parametrize("when", ["always", "training", "never"])
+def test_checkpointed_weights_get_the_gradients_that_they_get_without_checkpoints(
+    feature: str, when: str
+) -> None:
+    plain = Checkpointed("never")
+    model = Checkpointed(when)
+    model.load_state_dict(plain.state_dict())
+    x = torch.randn(12, 6, generator=stream(0))
+    cut = split(model, feature, x)
+    cut.tail(cut.prefix(x)).square().sum().backward()
+    plain(x).square().sum().backward()
+    gradients = {n: p.grad for n, p in plain.named_parameters() if n not in cut.frozen}
+    assert gradients
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(cut.fresh_values[name].grad, gradient)

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from types import BuiltinFunctionType, FunctionType
 
@@ -405,6 +405,39 @@ def kept_buffers(model: nn.Module) -> Iterator[None]:
             # A forward pass may have put another in its place.
             put(model, name, buffer)
             buffer.detach().copy_(values[name])
+
+
+@contextmanager
+def kept_state(model: nn.Module) -> Iterator[None]:
+    """Let passes within the block change only copies of a model's buffers and other attributes.
+
+    So what a model counts, draws or keeps from one pass to the next is as it was. The
+    model shares its parameters with the copies, and what has no copy.
+
+    >>> norm = nn.BatchNorm1d(2)
+    >>> norm.calls = []
+    >>> with kept_state(norm):
+    ...     norm.calls.append(norm(torch.ones(3, 2)))
+    >>> norm.calls, int(norm.num_batches_tracked)
+    ([], 0)
+    """
+    modules = list(model.modules())
+    memo = {id(shared): shared for shared in (*modules, *model.parameters())}
+    before = [dict(vars(module)) for module in modules]
+    for module, attributes in zip(modules, before, strict=True):
+        for name in attributes.keys() - vars(nn.Module()).keys() | {"_buffers"}:
+            value = attributes[name]
+            # Some have no copy: a lock, or a value in the graph of the last step.
+            with suppress(Exception):
+                # A module may leave out of its copies what is large, as its trainer.
+                if module.__getstate__()[name] is value:
+                    vars(module)[name] = copy.deepcopy(value, memo)
+    try:
+        yield
+    finally:
+        for module, attributes in zip(modules, before, strict=True):
+            vars(module).clear()
+            vars(module).update(attributes)
 
 
 def tensors_in(value: object) -> list[Tensor]:

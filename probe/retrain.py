@@ -21,7 +21,7 @@ from probe.model import Model
 from probe.modules import (
     check_network,
     device_of,
-    kept_buffers,
+    kept_state,
     mode,
     restore,
     unwrapped,
@@ -476,7 +476,7 @@ def _check_batches(called: Model, test: AnyExamples) -> None:
     test = test.to(device_of(network, test.y.device))
     with (
         mode(network, training=False),
-        kept_buffers(network),
+        kept_state(network),
         every_global_stream(stream(0, "batches")),
         explained(test.x),
     ):

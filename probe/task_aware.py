@@ -14,7 +14,7 @@ from probe.cut.model_call import explained, logits_of
 from probe.errors import InputError
 from probe.examples import AnyExamples
 from probe.model import Model
-from probe.modules import device_of, kept_buffers, mode
+from probe.modules import device_of, kept_state, mode
 from probe.seeding import every_global_stream, stream
 from probe.tasked_examples import TaskedExamples
 from probe.training.evaluation import Logits, barred_but
@@ -135,7 +135,7 @@ def _check_batches(network: nn.Module, call: Logits, x: Value) -> None:
         with (
             torch.no_grad(),
             mode(network, training=False),
-            kept_buffers(network),
+            kept_state(network),
             every_global_stream(stream(0, "check")),
             explained(pair),
         ):

@@ -17,7 +17,7 @@ from probe.before_after.ranking import interval
 from probe.before_after.result import Diff
 from probe.errors import InputError
 from probe.model import Model
-from probe.modules import copied, kept_buffers
+from probe.modules import copied, kept_state
 from probe.record.state_files import fit_state, keep_tensors, load_state, plain_state
 from probe.rewinding.scoring import Score, Tests, check_score
 
@@ -185,7 +185,7 @@ class Watch:
             return
         lock()
         network = self._model.network
-        with kept_buffers(network):
+        with kept_state(network):
             scores = self._tests.scores(network)
         is_old = self._tests.task_of == 0
         lost = interval((self._before - scores)[is_old], self._tests.is_accuracy)

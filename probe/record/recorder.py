@@ -30,7 +30,7 @@ from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_predictions import TaskClasses
 from probe.model import Head, Model
-from probe.modules import check_model, device_of, kept_buffers, mode, unwrapped
+from probe.modules import check_model, device_of, kept_state, mode, unwrapped
 from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.course import COURSE, Course
@@ -504,7 +504,7 @@ class Recorder:
         draws = every_global_stream(stream(self.run.seed, "record", row))
         with (
             mode(self.model, training=False),
-            kept_buffers(self.model),
+            kept_state(self.model),
             draws,
             explained(x),
         ):

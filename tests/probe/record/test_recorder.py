@@ -3,6 +3,7 @@
 import copy
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -269,3 +270,60 @@ def test_buffers_that_a_test_writes_are_as_before(tmp_path):
     model = Counting()
     Recorder(tmp_path, model, examples(60, 1), TASKS).after_task(0)
     assert model.calls.tolist() == [0]
+
+
+def replaced(model, mean):
+    model.mean = (model.mean + mean) / 2
+    return model.mean
+
+
+def written(model, mean):
+    return model.mean.lerp_(mean, 0.5)
+
+
+def appended(model, mean):
+    model.kept.means.append(mean)
+    return sum(model.kept.means)
+
+
+def buffered(model, mean):
+    model.late = mean if model.late is None else model.late + mean
+    return model.late
+
+
+def drawn(model, mean):
+    return torch.rand(6, generator=model.draw) + model.numpy.random()
+
+
+class Carrying(nn.Linear):
+    """A layer whose passes, also in eval mode, change what the next pass in training reads."""
+
+    def __init__(self, carry):
+        super().__init__(8, 6)
+        self.carry = carry
+        self.mean = torch.zeros(6)
+        self.kept = SimpleNamespace(means=[])
+        self.draw = torch.Generator().manual_seed(1)
+        self.numpy = np.random.default_rng(1)
+        self.register_buffer("late", None)
+
+    def forward(self, x):
+        h = super().forward(x)
+        carried = self.carry(self, h.detach().mean(0)).clone()
+        return h * (1 + carried) if self.training else h
+
+
+@pytest.mark.parametrize("carry", [replaced, written, appended, buffered, drawn])
+def test_what_a_network_carries_from_pass_to_pass_is_never_that_of_a_test(
+    tmp_path, carry
+):
+    plain = Carrying(carry)
+    model = copy.deepcopy(plain)
+    rec = Recorder(tmp_path, model, examples(60, 1), TASKS)
+    for tested in (plain, model):
+        torch.manual_seed(4)
+        for learned, task in enumerate(TASKS, 1):
+            train(tested, examples(), task, steps=3)
+            if tested is model:
+                rec.after_task(learned)
+    assert same_state(plain.state_dict(), model.state_dict())

@@ -1,6 +1,8 @@
 """Modules of a model: layers by name, modes, buffers and copies."""
 
 import copy
+import dis
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -8,6 +10,7 @@ from types import BuiltinFunctionType, FunctionType
 
 import torch
 from torch import Tensor, nn
+from torch.fx import Graph, GraphModule
 from torch.nn.parameter import is_lazy
 from torch.nn.utils.parametrize import type_before_parametrizations
 
@@ -234,8 +237,8 @@ def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
 def architecture(model: nn.Module) -> dict[str, object]:
     """Return the class of each module, the shape and type of each parameter and buffer, and ties.
 
-    Classes that are made anew with each network, as by `parametrizations.weight_norm`
-    or within a function, are compared by their code and the values that it uses.
+    Classes that are made anew with each network, as within a function, are compared by
+    their code and the values that it uses.
 
     >>> architecture_difference(architecture(nn.Linear(2, 3)), architecture(nn.Linear(2, 4)))
     'bias'
@@ -254,21 +257,60 @@ def architecture(model: nn.Module) -> dict[str, object]:
 
 
 def _class_identity(module: nn.Module) -> object:
-    """Return what is equal for two modules of the same class: the class, as a rule.
+    """Return what is equal for two modules whose classes have the same code.
 
-    A class that is made within a function or a notebook's cell is a new object each
-    time: its name, its bases, the code of its methods, and what they close over.
+    A traced module is made of its graphs: in training mode its class may run another.
     """
     kind = type_before_parametrizations(module)
-    if "<locals>" not in kind.__qualname__ and kind.__module__ != "__main__":
-        return kind
-    members = list(vars(kind).values())
-    functions = [member for member in members if isinstance(member, FunctionType)]
-    closed_over: list[object] = []
-    for function in functions:
-        closed_over += [cell.cell_contents for cell in function.__closure__ or ()]
-    contents = tuple(map(_content, [*members, *closed_over]))
-    return kind.__qualname__, kind.__bases__, contents
+    if not isinstance(module, GraphModule):
+        return _Class(kind)
+    graphs = (graph for graph in vars(module).values() if isinstance(graph, Graph))
+    sources = {graph.python_code("self").src for graph in graphs}
+    return sources, *map(_Class, kind.__bases__)
+
+
+class _Class:
+    """A class, which is equal to another one of the same code.
+
+    A class that is made within a function or a notebook's cell, or whose file is loaded
+    again, is a new object each time.
+    """
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Class):
+            return False
+        return self.kind is other.kind or _code_of(self.kind) == _code_of(other.kind)
+
+
+def _code_of(kind: type) -> object:
+    """Return a class's name, its bases, the code of its methods, and the values that it uses.
+
+    Values that the methods write, such as counters, are left out.
+    """
+    used: dict[tuple[str, ...], object] = {}
+    written = set[str]()
+    for name, member in vars(kind).items():
+        # That of a static method, of a class method or of a property.
+        function = getattr(member, "__func__", getattr(member, "fget", member))
+        if isinstance(function, FunctionType):
+            variables = inspect.getclosurevars(function)
+            values = {**variables.globals, **variables.nonlocals}
+            used |= {(name, other): value for other, value in values.items()}
+            for instruction in dis.get_instructions(function):
+                if instruction.opname in _WRITES:
+                    written.add(instruction.argval)
+        elif name.startswith("__"):
+            continue
+        used[name,] = function
+    contents = {
+        names: _content(value)
+        for names, value in used.items()
+        if names[-1] not in written
+    }
+    return kind.__qualname__, tuple(map(_Class, kind.__bases__)), contents
 
 
 def _content(value: object) -> object:
@@ -308,6 +350,7 @@ def frozen_in(model: nn.Module) -> Iterator[str]:
         yield from (f"{name}.{key}".removeprefix(".") for key in frozen)
 
 
+_WRITES = {"STORE_ATTR", "STORE_DEREF", "STORE_GLOBAL"}
 _TIES = "its ties"
 _ROOT = "its class"
 # By their names: to import them is slow, and some builds of torch lack them.

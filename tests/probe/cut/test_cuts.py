@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torchvision.models.feature_extraction import create_feature_extractor
 
 from probe.cut.cuts import Cuts, cut_each, split
 from probe.cut.plan import plan_each
@@ -181,16 +182,112 @@ def test_the_facts_of_a_cut_pickle() -> None:
         assert replace(again, inputs=cut.facts.inputs) == cut.facts
 
 
-def test_classes_of_a_function_are_compared_by_what_they_compute() -> None:
-    def built(act: Callable[[torch.Tensor], torch.Tensor]) -> dict[str, object]:
-        class Local(nn.Linear):
-            def forward(self, x: torch.Tensor) -> torch.Tensor:
-                return act(super().forward(x))
+def closing_over(factor: float) -> nn.Module:
+    passes = 0
 
-        return architecture(Local(2, 2))
+    class Local(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            nonlocal passes
+            passes += 1
+            return factor * super().forward(x)
 
-    assert built(torch.relu) == built(torch.relu)
-    assert architecture_difference(built(torch.relu), built(torch.tanh)) == "its class"
+    return Local(2, 2)
+
+
+def counting_on_the_class(factor: float) -> nn.Module:
+    class Local(nn.Linear):
+        passes = 0
+        scale = factor
+
+        def forward(self, x: Tensor) -> Tensor:
+            type(self).passes += 1
+            return self.scale * super().forward(x)
+
+    return Local(2, 2)
+
+
+def inheriting(factor: float) -> nn.Module:
+    class Inner(type(closing_over(factor))):  # type: ignore[misc]
+        pass
+
+    return Inner(2, 2)
+
+
+def with_static_method(factor: float) -> nn.Module:
+    class Local(nn.Linear):
+        scaled = staticmethod(lambda x: factor * x)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.scaled(super().forward(x))
+
+    return Local(2, 2)
+
+
+def with_property(factor: float) -> nn.Module:
+    class Local(nn.Linear):
+        scale = property(lambda self: factor)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.scale * super().forward(x)
+
+    return Local(2, 2)
+
+
+def loaded_again(factor: float) -> nn.Module:
+    """Load a file that has the factor as a global variable."""
+    source = (
+        "class Net(Linear):\n    def forward(self, x):\n        return factor * super()"
+        ".forward(x)\n"
+    )
+    variables = {"Linear": nn.Linear, "factor": factor, "__name__": "loaded"}
+    exec(source, variables)
+    return variables["Net"](2, 2)
+
+
+def traced(factor: float) -> nn.Module:
+    """Trace a network that runs another graph in training mode."""
+    dropout = nn.Sequential(nn.Linear(2, 2), nn.Dropout())
+    model = Written(
+        lambda m, x: factor * nn.functional.dropout(m.a(x), training=m.training),
+        {"a": lambda: dropout},
+    )
+    return create_feature_extractor(model, ["mul"])
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        closing_over,
+        counting_on_the_class,
+        inheriting,
+        with_static_method,
+        with_property,
+        loaded_again,
+        traced,
+    ],
+)
+def test_classes_that_are_made_anew_are_compared_by_what_they_compute(
+    build: Callable[[float], nn.Module],
+) -> None:
+    first = build(2.0)
+    first.eval()(torch.zeros(1, 2))
+    expected = architecture(first)
+    assert architecture_difference(expected, architecture(build(2.0))) == ""
+    assert architecture_difference(expected, architecture(build(3.0))) == "its class"
+
+
+def test_the_cuts_of_a_network_fit_another_that_its_class_has_counted() -> None:
+    class Counted(nn.Linear):
+        built = 0
+
+        def __init__(self) -> None:
+            super().__init__(4, 3)
+            type(self).built += 1
+
+    x = torch.randn(6, 4, generator=stream(0))
+    first = cut_each(nn.Sequential(Counted(), nn.Linear(3, 2)), ["0"], x)
+    second = nn.Sequential(Counted(), nn.Linear(3, 2))
+    assert torch.equal(first.of(second).logits(x), second(x))
 
 
 def test_a_module_named_as_a_call_is_found_by_its_own_name() -> None:

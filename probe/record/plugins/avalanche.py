@@ -16,6 +16,8 @@ from probe.tasked_examples import as_examples
 class ForgettingProbe(TaskCounter, SupervisedPlugin):
     """A plugin that records each experience of a strategy as a task.
 
+    Of an online stream (`split_online_stream`), the parts of an experience are one task.
+
     Args:
         recorder: The recorder of the run, with examples as `data_of` returns them.
         learned: The number of experiences that an earlier process has trained.
@@ -26,13 +28,20 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
     """
 
     _ended = False
+    _parts = 0  # of an experience, trained so far
+    _origin: Any = None
 
     def before_train_dataset_adaptation(self, strategy: Any, **kwargs: Any) -> None:
         """Record the network before this experience: no plugin has prepared it yet.
 
         Raises InputError for a masked head that was adapted to later experiences
-        beforehand.
+        beforehand, or a stream without tasks.
         """
+        origin, _ = _origin_and_parts(strategy.experience)
+        if origin is not self._origin:
+            # A loop may leave out the last parts of an experience.
+            self._ended = self._parts > 0
+        self._origin = origin
         # Training on several experiences calls `after_training` only once.
         self._record_ended()
         heads = (
@@ -41,7 +50,7 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
         active: set[int] = set()
         for head in heads:
             active.update(head.active_units.nonzero().flatten().tolist())
-        classes = set(strategy.experience.classes_in_this_experience)
+        classes = set(origin.classes_in_this_experience)
         if self.learned == 0 and not active <= classes:
             raise InputError(
                 f"outputs {listed(sorted(active))} are active before the first "
@@ -54,8 +63,10 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
         self.step()
 
     def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
-        """Note that an experience is over."""
-        self._ended = True
+        """Note that an experience, or a part of one, is over."""
+        self._parts += 1
+        _, parts = _origin_and_parts(strategy.experience)
+        self._ended = self._parts == parts
 
     def after_training(self, strategy: Any, **kwargs: Any) -> None:
         """Record the network after the strategy's own plugins, which run last, are done."""
@@ -64,8 +75,26 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
     def _record_ended(self) -> None:
         """Record the network after an experience that is over and not yet recorded."""
         if self._ended:
+            self._parts = 0
             self.end()
         self._ended = False
+
+
+def _origin_and_parts(experience: Any) -> tuple[Any, int]:
+    """Return the experience that one of an online stream is a part of, and the number of its parts.
+
+    Raises InputError for a stream that does not tell.
+    """
+    # Loggers see what is hidden from the training.
+    logged = experience.logging()
+    origin = getattr(logged, "origin_experience", experience)
+    parts = getattr(logged, "sub_stream_length", 1)
+    if origin is None or parts is None:
+        raise InputError(
+            "the stream does not tell where its tasks end: leave out the plugin, and "
+            "call recorder.after_task(0), (1), ... in your loop"
+        )
+    return origin, parts
 
 
 class Data(NamedTuple):

@@ -25,12 +25,17 @@ from tests.probe.record.tiny import (
     assert_unnoticed,
     examples,
     network,
+    same_state,
 )
 
 pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
 
 import avalanche.benchmarks as streams
 from avalanche.benchmarks import PermutedMNIST, RotatedMNIST, SplitMNIST, nc_benchmark
+from avalanche.benchmarks.scenarios.online import (
+    split_continuous_linear_decay_stream,
+    split_online_stream,
+)
 from avalanche.benchmarks.utils import as_classification_dataset
 from avalanche.evaluation.metrics import accuracy_metrics
 from avalanche.models import IncrementalClassifier, MTSimpleMLP, SimpleMLP
@@ -133,6 +138,38 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(
     kept = load_data(read_recording(tmp_path).data)
     assert [len(each) for each in kept] == [120, 60]
     assert kept[1].of_task(2).x.shape == (20, 8)
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_the_parts_of_an_online_stream_are_the_task_that_they_are_of(
+    tmp_path, drop_last
+):
+    test = examples(60, 1)
+    plain = network()
+    model = network()
+    split = partial(split_online_stream, experience_size=7, drop_last=drop_last, seed=0)
+    tasks = [list(split([experience])) for experience in benchmark().train_stream]
+    plugin = ForgettingProbe(Recorder(tmp_path, model, test, TASKS))
+    loops = {False: strategy(plain), True: strategy(model, plugin)}
+
+    def trained(_, task, recorded):
+        for part in task:
+            loops[recorded].train(part)
+
+    def row(own):
+        return accuracies(own, test)
+
+    assert_unnoticed(plain, plugin.recorder, trained, row, tasks)
+
+
+def test_an_online_stream_without_tasks_is_refused_before_any_training(tmp_path):
+    rec = Recorder(tmp_path, network(), examples(60, 1), TASKS)
+    stream = split_continuous_linear_decay_stream(
+        benchmark().train_stream, 8, 4, 3, shuffle=True
+    )
+    with pytest.raises(InputError, match="where its tasks end"):
+        strategy(rec.model, ForgettingProbe(rec)).train(next(iter(stream)))
+    assert same_state(rec.model.state_dict(), network().state_dict())
 
 
 @pytest.mark.parametrize(

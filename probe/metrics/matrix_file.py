@@ -31,6 +31,7 @@ _Cells = tuple[
     NDArray[np.float64], bool, bool
 ]  # values, whether with a header, with labels
 
+_AVALANCHE = "eval_exp,training_exp,eval_accuracy,"
 _ONE = "keep the lines of one in a file of its own"
 # What NumPy 2 writes around a number, and NumPy 1 does not.
 _NUMBER = r"(?:np\.float64\()?(\d+(?:\.\d+)?(?:e-?\d+)?)"
@@ -68,7 +69,8 @@ def read_matrix(path: str | Path, percent: bool = False) -> AccuracyMatrix:
     measured". A .csv may have a UTF-8 byte order mark, Windows line ends, spaces around
     cells and blank lines at the end. Text, or whole numbers that count up from 0 or 1,
     in the first line or column is labels, as pandas writes them, or a first line of
-    whole numbers in equal steps above others.
+    whole numbers in equal steps above others. The long `eval_results.csv` of
+    Avalanche's CSVLogger is read as well.
 
     Args:
         path: The file.
@@ -213,6 +215,8 @@ def _read_csv(path: Path) -> _Cells:
     lines = path.read_text("utf-8-sig").rstrip().splitlines()
     if not lines:
         raise ValueError("the file is empty")
+    if lines[0].startswith(_AVALANCHE):
+        return _read_avalanche(path, lines[1:]), True, True
     _check_shape(path, len(lines), 1 + max(line.count(",") for line in lines))
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines) if row]
     corner = not rows[0][0]
@@ -240,6 +244,50 @@ def _read_csv(path: Path) -> _Cells:
     if not any(cells):
         raise ValueError("no commas between numbers")
     return np.loadtxt(cells, delimiter=",", comments=None, ndmin=2), header, labels
+
+
+def _read_avalanche(path: Path, lines: Sequence[str]) -> NDArray[np.float64]:
+    """Read eval_results.csv of Avalanche's CSVLogger: an accuracy in each line.
+
+    Returns:
+        R (T + 1, T), NaN where nothing was measured.
+
+    Raises:
+        InputError: There are no accuracies, two of one cell, or more experiences to
+            train on than to test on.
+    """
+    accuracies: dict[tuple[int, int], float] = {}
+    for line in lines:
+        cell = re.match(r"(\d{1,4}),(None|\d{1,4}),([01](?:\.\d+)?),", line)
+        if cell is None:
+            raise ValueError(f"{line:.60}")
+        column, trained, accuracy = cell.groups()
+        if "." not in accuracy:
+            raise InputError(
+                f"{path} has no accuracies: give the strategy's evaluator "
+                "accuracy_metrics(experience=True)"
+            )
+        tasks_seen = 0 if trained == "None" else 1 + int(trained)
+        value = float(accuracy)
+        if accuracies.setdefault((tasks_seen, int(column)), value) != value:
+            raise InputError(
+                f"{path} has two accuracies on experience {column} after "
+                f"{tasks_seen} experiences: evaluate one stream, once after each"
+            )
+    if not accuracies:
+        raise ValueError("no evaluation")
+    tasks_seen, tested = map(max, zip(*accuracies, strict=True))
+    T = tested + 1
+    _check_shape(path, T)
+    if tasks_seen > T:
+        raise InputError(
+            f"{path} has {tasks_seen} experiences to train on, {T} to test on: evaluate "
+            "a stream with the same tasks"
+        )
+    R = np.full((T + 1, T), np.nan)
+    for position, value in accuracies.items():
+        R[position] = value
+    return R
 
 
 def _are_labels(cells: Sequence[str]) -> bool:

@@ -263,3 +263,43 @@ def test_sizes_are_compared_with_a_limit_before_anything_is_read(
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(InputError, match=name):
         read_matrix(path)
+
+
+AVALANCHE = """eval_exp,training_exp,eval_accuracy,eval_loss,forgetting
+0,None,0.1500,1.8158,0
+1,None,0.3000,1.8149,0
+0,0,0.8000,0.8649,0
+1,0,0.0000,2.2969,0
+0,1,0.0500,1.6549,0.7500
+1,1,0.9500,0.8991,0
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "row_0"), [(slice(1, 7), [0.15, 0.3]), (slice(3, 7), [np.nan, np.nan])]
+)
+def test_a_log_of_avalanche_has_a_line_for_each_accuracy(tmp_path, lines, row_0):
+    path = tmp_path / "eval_results.csv"
+    header, *evaluations = AVALANCHE.splitlines(keepends=True)
+    path.write_text(header + "".join([header, *evaluations][lines]))
+    R, reading = read_matrix_file(path)
+    np.testing.assert_array_equal(R.values, [row_0, [0.8, 0], [0.05, 0.95]])
+    assert reading.header
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        ("0,1,0.0500", "0,0,0.0500", "experience 0 after 1"),
+        ("0,1,0.0500", "0,2,0.0500", "3 experiences to train on, 2 to test on"),
+        ("0.0500", "0", r"accuracy_metrics\(experience=True\)"),
+        ("0,1,0.0500", "0,-1,0.0500", "0,-1"),
+    ],
+)
+def test_a_log_of_avalanche_without_one_accuracy_a_cell_is_refused(
+    tmp_path, old, new, value
+):
+    path = tmp_path / "eval_results.csv"
+    path.write_text(AVALANCHE.replace(old, new))
+    with pytest.raises(InputError, match=value):
+        read_matrix(path)

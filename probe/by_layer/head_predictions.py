@@ -21,6 +21,7 @@ def predictions_by_head(
     task_aware: bool = False,
     position: int | None = None,
     any_layout: bool | None = None,
+    check: bool = False,
 ) -> tuple[dict[str, Tensor], Tensor]:
     """Predict the classes of the test data under every head in one pass.
 
@@ -36,6 +37,7 @@ def predictions_by_head(
             head.
         position: The position of the task whose data are tested, None for all tasks.
         any_layout: See `probe.training.evaluation.predict_each`.
+        check: See the same.
 
     Returns:
         The predictions (N,) by head, and the loss of each example under the main head,
@@ -64,6 +66,7 @@ def predictions_by_head(
         rows=task_of_example[is_tested],
         loss_of="multi" if task_aware else "single",
         any_layout=any_layout,
+        check=check,
     )
     predicted_by_head = {
         head: _among_all(predicted, is_tested, classes)

@@ -84,7 +84,11 @@ class TrainedNetwork:
             if check:
                 check_outputs(self.logits, scenario.test)
             by_head, losses = predictions_by_head(
-                logits_of, scenario, self.classes_seen, task_aware=self.task_aware
+                logits_of,
+                scenario,
+                self.classes_seen,
+                task_aware=self.task_aware,
+                check=True,
             )
         test = scenario.test_examples
         main = "multi" if self.task_aware else "single"

@@ -488,7 +488,13 @@ class Recorder:
             check_outputs(self._logits, test)
             # One set of logits, in which all outputs compete: its name is "".
             predictions, *_ = predict_each(
-                self._logits, test, classes, {"": None}, self._batch_size
+                self._logits,
+                test,
+                classes,
+                {"": None},
+                self._batch_size,
+                rows=test.task,
+                check=True,
             )
             return predictions[""]
 

@@ -1,5 +1,6 @@
 """Evaluation: the outputs to read, the predicted classes, and penultimate features phi(x)."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -13,7 +14,7 @@ from probe.batch import Rows, Value, gather, tensors
 from probe.errors import InputError
 from probe.examples import Examples, Labeled
 from probe.modules import kept_buffers, mode
-from probe.seeding import every_global_stream, global_stream, stream
+from probe.seeding import every_global_stream, global_stream, permutation, stream
 from probe.training.memory_format import channels_last, same_in_both_layouts, some
 from probe.training.precision import OVERFLOW, products
 
@@ -24,6 +25,8 @@ Logits = Callable[..., Tensor]
 _MIXED = 16  # examples of a batch of all classes
 _PARTS = 4  # of it, of similar examples
 _FEWEST = 8  # examples of a batch
+_SAMPLE = 256  # examples that are tested in a second batching, if there are few tasks
+_USUAL = 10  # times the median distance from the median
 _NOISE = 4  # times the difference between two runs of the same batch
 _NEAR = 0.02  # of the differences between examples, above what autocast rounds
 _SAME = 1e-3  # of them, above what the same batch rounds on a GPU
@@ -39,6 +42,7 @@ def predict_each(
     rows: Tensor | None = None,
     loss_of: str = "",
     any_layout: bool | None = None,
+    check: bool = False,
 ) -> tuple[dict[str, Tensor], Tensor]:
     """Predict the class of all N examples, for several sets of competing classes, in one pass.
 
@@ -59,13 +63,16 @@ def predict_each(
             empty = no loss.
         any_layout: Whether batches of images may be channels-last; None = tried on a
             few examples.
+        check: Whether to test some examples of each row again, in another order and in
+            smaller batches.
 
     Returns:
         The predictions (N,) int64 by name, and the cross-entropies (N,) float32 in nats
         under `loss_of`, infinite where the label does not compete; (0,) without it.
 
     Raises:
-        InputError: The logits have the wrong shape, or are not finite.
+        InputError: The logits have the wrong shape, are not finite, or some depend on
+            the other examples of their batch.
 
     >>> from probe.examples import Examples
     >>> data = Examples(torch.eye(2), torch.tensor([0, 0]))
@@ -81,11 +88,15 @@ def predict_each(
             any_layout = same_in_both_layouts(logits, some(examples))
         numbers = torch.arange(len(examples), device=device)
         row_of_example = examples.y if rows is None else rows
-        for indices in numbers.split(batch_size or batch_size_for(examples.x, device)):
+        batch_size = batch_size or batch_size_for(examples.x, device)
+        sample = _Sample(row_of_example) if check else None
+        for indices in numbers.split(batch_size):
             # A copy: a model may write into its input.
             x = gather(examples.x, indices)
             scores = logits(channels_last(x) if any_layout else x)
             _check_scores(scores, (len(indices), classes))
+            if sample:
+                sample.add(indices, scores)
             for name, table in barred.items():
                 competing = scores
                 if table is not None:
@@ -94,8 +105,71 @@ def predict_each(
                 if name == loss_of:
                     y = examples.y[indices]
                     losses.append(cross_entropy(competing, y, reduction="none"))
-    classes_of_name = {name: torch.cat(parts) for name, parts in predicted.items()}
-    return classes_of_name, torch.cat(losses)
+        if sample:
+            sample.check(logits, examples.x, batch_size)
+    return {name: torch.cat(p) for name, p in predicted.items()}, torch.cat(losses)
+
+
+class _Sample:
+    """Some examples of each row (N,), whose logits in the batches of all are compared with others.
+
+    A rare example may send its whole batch down another path.
+    """
+
+    def __init__(self, row_of_example: Tensor) -> None:
+        rows = row_of_example.unique()
+        most = max(_FEWEST, _SAMPLE // len(rows))
+        parts = []
+        for row in rows:
+            [group] = (row_of_example == row).nonzero(as_tuple=True)
+            size = min(most, len(group))
+            positions = torch.linspace(0, len(group) - 1, size, device=group.device)
+            parts.append(group[positions.long()])
+        self._indices = torch.cat(parts).sort().values
+        self._scores: list[Tensor] = []
+
+    def add(self, indices: Tensor, scores: Tensor) -> None:
+        """Take the logits (B, K) of the examples at ascending indices (B,)."""
+        self._scores.append(scores[torch.isin(indices, self._indices)])
+
+    def check(self, logits: Logits, x: Rows | Value, batch_size: int) -> None:
+        """Compare the logits with those in other batches, smaller and in another order.
+
+        Args:
+            logits: Function that maps a batch (B, ...) to (B, K).
+            x: The examples, (N, ...).
+            batch_size: The size of the batches of all examples.
+
+        Raises:
+            InputError: The logits differ.
+        """
+        scores = torch.cat(self._scores)
+        # Without outliers, next to which the others hardly differ.
+        distance = (_finite(scores) - _finite(scores).median(0).values).abs().amax(1)
+        usual = distance <= _USUAL * distance.median()
+        order = permutation(len(scores), stream(0, "batches")).to(scores.device)
+        shuffled = self._indices[order]
+        scores = scores[order][usual[order]]
+
+        def scores_again(size: int) -> Tensor:
+            parts = []
+            for rows in shuffled.split(_FEWEST):
+                repeated = rows.repeat(math.ceil(size / len(rows)))
+                parts.append(logits(gather(x, repeated))[: len(rows)])
+            return torch.cat(parts)[usual[order]]
+
+        if _excess(scores, scores_again(1)) <= 0:
+            return
+        # Kernels of the same batch size: see `check_independence`.
+        filled = scores_again(batch_size)
+        noise = (_finite(scores_again(batch_size)) - _finite(filled)).abs().max()
+        if _excess(scores, filled) > _NOISE * noise:
+            raise InputError(
+                "the output of a test example depends on the others of its batch (does "
+                "one of them send all down another path? does the model keep a state?):"
+                " test each alone, as by call=lambda model, x: torch.cat([model(row) "
+                "for row in x.split(1)]), and reset a state in `call`"
+            )
 
 
 def _barred(scores: Tensor, mask: Tensor) -> Tensor:

@@ -67,3 +67,53 @@ def test_a_prompt_of_the_batch_is_refused(tmp_path: Path) -> None:
 
 def test_what_the_size_of_a_batch_rounds_is_not_refused() -> None:
     check_independence(lambda x: [("fired", x + (len(x) < 16))], *data((6,)))
+
+
+def rarely_elsewhere(m: Any, x: Tensor) -> Tensor:
+    """Return other logits for a batch if one of its values is large."""
+    h = m.mark(m.a(x))
+    return m.c(h.flip(1) if x.abs().max() > 50 else h)
+
+
+def noisy(m: Any, x: Tensor) -> Tensor:
+    h = m.mark(m.a(x))
+    return m.c(h + 0.1 * torch.randn_like(h))
+
+
+def alone(model: nn.Module, x: Tensor) -> Tensor:
+    return torch.cat([model(row) for row in x.split(1)])
+
+
+@pytest.mark.parametrize("factor", [100, 1e6])
+def test_a_rare_example_that_sends_its_batch_down_another_path_is_refused(
+    tmp_path: Path, factor: float
+) -> None:
+    x, y = data((6,))
+    x[7] *= factor
+    model = Written(rarely_elsewhere, ABC)
+    networks = {2: model}
+    predicted = alone(model, x).argmax(1)
+    y = torch.where(torch.arange(60) < 40, y, predicted)
+    with pytest.raises(InputError, match="a test example depends on the others"):
+        probe.analyze(networks, (x, y), (x, y), TASKS, ["mark"], readouts=["ncm"])
+    with pytest.raises(InputError, match="a test example depends on the others"):
+        probe.Recorder(tmp_path / "as it is", model, (x, y), TASKS).after_task(1)
+    rec = probe.Recorder(tmp_path / "alone", model, (x, y), TASKS, call=alone)
+    rec.after_task(1)
+    right = (predicted == y).double()
+    expected = [float(right[task].mean()) for task in (y < 2, y == 2)]
+    assert max(expected) > 0
+    assert rec.R.values[1].tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("run", "factor"), [(rarely_elsewhere, 1), (noisy, 1), (noisy, 100)]
+)
+def test_a_usual_example_and_noise_are_not_refused(
+    tmp_path: Path, run: Callable[[Any, Tensor], Tensor], factor: float
+) -> None:
+    x, y = data((6,))
+    x[7] *= factor
+    rec = probe.Recorder(tmp_path, Written(run, ABC), (x, y), TASKS)
+    rec.after_task(1)
+    assert rec.R.values[1].max() <= 1

@@ -196,7 +196,6 @@ class PlannedCut:
             plan=None,
             slow=slow,
             chain=None,
-            extends_graph=False,
         )
         trace = self.feature.trace
         with comparing(trace.sample):
@@ -238,7 +237,6 @@ class PlannedCut:
                 plan=plan,
                 slow="",
                 chain=None,
-                extends_graph=False,
             )
             return cut._compared(plan, reference)
         except Failed as failure:

@@ -107,7 +107,10 @@ def predict_each(
                     losses.append(cross_entropy(competing, y, reduction="none"))
         if sample:
             sample.check(logits, examples.x, batch_size)
-    return {name: torch.cat(p) for name, p in predicted.items()}, torch.cat(losses)
+    return (
+        {name: torch.cat(parts) for name, parts in predicted.items()},
+        torch.cat(losses),
+    )
 
 
 class _Sample:
@@ -123,7 +126,8 @@ class _Sample:
         for row in rows:
             [group] = (row_of_example == row).nonzero(as_tuple=True)
             size = min(most, len(group))
-            positions = torch.linspace(0, len(group) - 1, size, device=group.device)
+            last = len(group) - 1
+            positions = torch.linspace(0, last, size, device=group.device)
             parts.append(group[positions.long()])
         self._indices = torch.cat(parts).sort().values
         self._scores: list[Tensor] = []
@@ -146,17 +150,18 @@ class _Sample:
         scores = torch.cat(self._scores)
         # Without outliers, next to which the others hardly differ.
         distance = (_finite(scores) - _finite(scores).median(0).values).abs().amax(1)
-        usual = distance <= _USUAL * distance.median()
-        order = permutation(len(scores), stream(0, "batches")).to(scores.device)
-        shuffled = self._indices[order]
-        scores = scores[order][usual[order]]
+        usual = (distance <= _USUAL * distance.median()).nonzero()[:, 0]
+        drawn = permutation(len(usual), stream(0, "batches"))
+        order = usual[drawn.to(usual.device)]
+        scores = scores[order]
 
         def scores_again(size: int) -> Tensor:
             parts = []
-            for rows in shuffled.split(_FEWEST):
+            for rows in self._indices[order].split(_FEWEST):
                 repeated = rows.repeat(math.ceil(size / len(rows)))
-                parts.append(logits(gather(x, repeated))[: len(rows)])
-            return torch.cat(parts)[usual[order]]
+                part = logits(gather(x, repeated))
+                parts.append(part[: len(rows)])
+            return torch.cat(parts)
 
         if _excess(scores, scores_again(1)) <= 0:
             return

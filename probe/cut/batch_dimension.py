@@ -42,7 +42,7 @@ class TensorFacts:
             "last" for one that differs between examples; empty if it reads all, or this
             is no sequence.
         padding: The input that tells which positions of a sequence count, as a
-            `probe.cut.model_call.ToldBy`; "untold" if none does although examples
+            `probe.cut.model_call.PositionMask`; "unknown" if none does although examples
             differ in this; None if they do not.
 
     >>> large, small = (TensorFacts.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
@@ -61,7 +61,7 @@ class TensorFacts:
     axis: Axis | None = None
     input_index: int | None = None
     read: tuple[int, ...] | Literal["last"] = ()
-    padding: tuple[int, int, int] | Literal["untold"] | None = None
+    padding: tuple[int, int, int] | Literal["unknown"] | None = None
 
     @classmethod
     def of(cls, tensor: Tensor) -> "TensorFacts":

@@ -227,7 +227,7 @@ _REMEDY = (
 Positions = tuple[int, ...] | Literal["last"]
 """Positions of a sequence, from 0; `last` = another one in each example."""
 
-ToldBy = tuple[int, int, int]
+PositionMask = tuple[int, int, int]
 """The input that tells which positions count, by index; the way in `kept_by`; and their number."""
 
 _DRAWS = 4
@@ -263,9 +263,9 @@ def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Pos
     return read
 
 
-def padding_told(
+def position_masks(
     model: nn.Module, x: Value, call: ModelCall
-) -> dict[int, ToldBy | None]:
+) -> dict[int, PositionMask | None]:
     """Find the input that tells which positions of sequences count for the logits.
 
     These are the positions that have a gradient, whatever the values are: noise is
@@ -289,17 +289,17 @@ def padding_told(
         nonzero = [gradient != 0 for gradient in gradients]
         pairs = zip(reached or nonzero, nonzero, strict=True)
         reached = [before | now for before, now in pairs]
-    told: dict[int, ToldBy | None] = {}
+    masks: dict[int, PositionMask | None] = {}
     for value in reached:
         # (B, L, C), or (B, C, L) as of convolutions.
         for counts in (value.any(2), value.any(1)):
             if (counts != counts[:1]).any():
                 length = counts.shape[1]
-                told[length] = told.get(length) or _told_by(x, counts)
-    return told
+                masks[length] = masks.get(length) or _mask_of(x, counts)
+    return masks
 
 
-def _told_by(x: Value, counts: Tensor) -> ToldBy | None:
+def _mask_of(x: Value, counts: Tensor) -> PositionMask | None:
     """Return the input that tells which positions (B, L) count, None if there is none."""
     for index, tensor in enumerate(tensors(x)):
         for number, kept in enumerate(kept_by(tensor, counts.shape[1])):

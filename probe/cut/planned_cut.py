@@ -324,7 +324,7 @@ def _read_facts(trace: Trace, name: Name, facts: TensorFacts) -> TensorFacts:
     lengths = [size for dim, size in enumerate(facts.example) if dim != channels]
     for length in lengths:
         if length in trace.padding and not facts.read:
-            return replace(facts, padding=trace.padding[length] or "untold")
+            return replace(facts, padding=trace.padding[length] or "unknown")
     return facts
 
 

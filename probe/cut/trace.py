@@ -25,11 +25,11 @@ from probe.batch import Value, arranged, check_value, first, mapped, tensors
 from probe.cut.batch_dimension import TensorFacts
 from probe.cut.model_call import (
     ModelCall,
+    PositionMask,
     Positions,
-    ToldBy,
     explained,
     full_precision,
-    padding_told,
+    position_masks,
     positions_read,
     tensors_of,
     undisturbed,
@@ -263,10 +263,10 @@ class Trace:
             return {}
 
     @cached_property
-    def padding(self) -> Mapping[int, ToldBy | None]:
-        """The input that tells which positions of sequences count, see `padding_told`."""
+    def padding(self) -> Mapping[int, PositionMask | None]:
+        """The input that tells which positions of sequences count, see `position_masks`."""
         try:
-            return padding_told(modules.copied(self.model), self.sample, self.call)
+            return position_masks(modules.copied(self.model), self.sample, self.call)
         except Exception:  # as above
             return {}
 

@@ -248,8 +248,8 @@ def _one_pass(
                     activities.setdefault(name, Activity()).add(units)
     matrices: Matrices = {}
     for name, matrix in matrix_of.items():
-        is_untold = any(value.padding == "untold" for value in facts[name])
-        matrices[name] = matrix, _how(layouts[name], is_untold and mask is None)
+        is_unknown = any(value.padding == "unknown" for value in facts[name])
+        matrices[name] = matrix, _how(layouts[name], is_unknown and mask is None)
     return matrices
 
 

@@ -68,7 +68,7 @@ def forwarded(train: int, test: int, readouts: list[str]) -> int:
 @pytest.mark.parametrize("readouts", [["linear"], ["linear", "knn", "ncm"]])
 def test_what_grows_is_one_pass_for_all_readouts_and_one_for_r(readouts: list[str]):
     """And, of the untrained network, one for its batch norm, another R and its similarity."""
-    N, M = 96, 288  # more than are tested in a second batching
+    N, M = 576, 288  # more than are tested in a second batching
     more = forwarded(2 * N, 2 * M, readouts) - forwarded(N, M, readouts)
     assert more == 4 * (N + 2 * M) + N + 2 * M
 

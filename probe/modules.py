@@ -265,7 +265,7 @@ def _class_identity(module: nn.Module) -> object:
     if not isinstance(module, GraphModule):
         return _Class(kind)
     graphs = (graph for graph in vars(module).values() if isinstance(graph, Graph))
-    sources = {graph.python_code("self").src for graph in graphs}
+    sources = frozenset(graph.python_code("self").src for graph in graphs)
     return sources, *map(_Class, kind.__bases__)
 
 
@@ -283,6 +283,9 @@ class _Class:
         if not isinstance(other, _Class):
             return False
         return self.kind is other.kind or _code_of(self.kind) == _code_of(other.kind)
+
+    def __hash__(self) -> int:
+        return hash(self.kind.__qualname__)
 
 
 def _code_of(kind: type) -> object:

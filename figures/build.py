@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from figures.kinds import KINDS
 from figures.options import FORMATS, ON_REQUEST, Options
+from probe.arguments import checked
 from probe.errors import InputError, unknown
 from probe.files import discard, sha256, write_text
 
@@ -139,6 +140,7 @@ class Plot:
             updated=(),
         )
 
+    @checked
     def write(self, run_directory: Path) -> None:
         """Draw the default figures into a run directory where its tables have changed."""
         build(run_directory, changed_only=True)

@@ -551,10 +551,11 @@ class UserAxes(Page):
         return nullcontext()
 
     def __post_init__(self) -> None:
-        figure = self.axes.get_figure(root=True)
+        axes: object = self.axes
+        figure = axes.get_figure(root=True) if isinstance(axes, Axes) else None
         if figure is None:
             raise InputError(
-                "the axes belong to no figure: use axes from `plt.subplots()`"
+                "`ax` is not axes of a figure: use axes from `plt.subplots()`"
             )
         self.figure = figure
 

@@ -85,8 +85,7 @@ class Drawing:
         Raises:
             InputError: There is nothing to draw.
         """
-        by_learner = {name: options.get(name) or {} for name in ("labels", "colors")}
-        settings = Options(**{**options, **by_learner})
+        settings = Options(**{k: v for k, v in options.items() if v is not None})
         if ax is None and settings.panel is not None:
             raise InputError(
                 "`panel` chooses what is drawn into your axes: give `ax`, too"

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, reduce, wraps
-from numbers import Integral
+from numbers import Integral, Real
 from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
@@ -21,6 +21,7 @@ from typing import (
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    Field,
     InstanceOf,
     Strict,
     TypeAdapter,
@@ -33,6 +34,7 @@ from probe.validation import expected, message
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+_IN_64_BITS = Field(ge=-(2**63), lt=2**63)
 _SHOWN = (bool, int, float, str, Path, NoneType)
 
 # Of what TOML has no word for, or another.
@@ -127,7 +129,7 @@ def _checkable(kind: Any) -> Any:
     if origin in (Union, UnionType):
         union: Any = reduce(or_, parts)
         return Annotated[union, AfterValidator(_path)] if Path in inner else union
-    if origin in (Sequence, Iterable) and inner[0] in (str, int):
+    if origin in (Sequence, Iterable):
         return Annotated[list.__class_getitem__(parts[0]), BeforeValidator(_listed)]
     if origin is tuple or (origin is Mapping and inner[0] is str):
         return origin[parts]
@@ -137,11 +139,14 @@ def _checkable(kind: Any) -> Any:
 def _checkable_class(kind: Any) -> Any:
     """Return what pydantic checks of a class: plain ones, and ours but for protocols."""
     if kind is int:
-        return Annotated[int, BeforeValidator(_whole), Strict()]
-    if kind in (float, bool, str):
+        return Annotated[int, BeforeValidator(_whole), Strict(), _IN_64_BITS]
+    if kind is float:
+        return Annotated[float, BeforeValidator(_real), Strict()]
+    if kind in (bool, str):
         return Annotated[kind, Strict()]
-    is_ours = getattr(kind, "__module__", "").startswith("probe.")
-    if kind is Path or (is_ours and not getattr(kind, "_is_protocol", False)):
+    home = getattr(kind, "__module__", "")
+    is_ours = home.startswith("probe.") and not getattr(kind, "_is_protocol", False)
+    if kind is Path or is_ours or home in ("torch", "torch._C"):
         return Annotated[kind, InstanceOf()]  # type: ignore[type-arg]
     if kind is NoneType:
         return kind
@@ -155,8 +160,17 @@ def _whole(value: object) -> object:
     return value
 
 
+def _real(value: object) -> object:
+    """Return a number of NumPy as Python's, anything else unchanged."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
 def _listed(value: object) -> object:
     """Return the entries of anything but a text or mapping as a list."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
         return list(value)
     return value

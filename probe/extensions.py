@@ -304,7 +304,10 @@ def mark(what: Marked, entry: Entry) -> Marked:
         raise InputError(
             f"a name must be up to 80 letters, digits, _, : and -, got {name!r}"
         )
-    setattr(what, _MARKS, (*marks_of(what), entry))
+    try:
+        setattr(what, _MARKS, (*marks_of(what), entry))
+    except (AttributeError, TypeError):
+        raise InputError(f"{name!r} cannot mark {what!r:.60}: mark your own") from None
     return what
 
 

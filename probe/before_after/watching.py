@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from probe.arguments import checked
 from probe.batch import tensor_hash
 from probe.before_after.comparison import diff
 from probe.before_after.data import as_pairs
@@ -127,6 +128,7 @@ class Watch:
 
         return pd.DataFrame(self._rows, columns=_COLUMNS).astype({"step": int})
 
+    @checked
     def begin(self, model: Model, folder: Path) -> None:
         """Take the network as it is as that at the start, unless an earlier process has saved one.
 

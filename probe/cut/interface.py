@@ -12,6 +12,7 @@ from typing import Literal, Protocol, get_args
 import torch
 from torch import Tensor, nn
 
+from probe.arguments import checked
 from probe.batch import Value
 from probe.cut.batch_dimension import Axis as Axis, TensorFacts as TensorFacts
 from probe.errors import unknown
@@ -69,6 +70,7 @@ class Split:
         return not self.slow
 
     @torch.no_grad()
+    @checked
     def reinitialize(self, fresh: Fresh, generator: torch.Generator) -> None:
         """Give everything in the tail that is not frozen a fresh value.
 

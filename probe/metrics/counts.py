@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from probe.arguments import checked
 from probe.errors import InputError
 
 
@@ -47,6 +48,7 @@ class Counts:
         object.__setattr__(self, "table", copy)
 
     @classmethod
+    @checked
     def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> "Counts":
         """Count N pairs of labels.
 
@@ -76,6 +78,7 @@ class Counts:
         """The number of test examples counted."""
         return int(self.table.sum())
 
+    @checked
     def accuracy(self, classes: Sequence[int] | None = None) -> float:
         """Return the fraction of correct predictions for the examples of `classes`, all by default.
 
@@ -91,6 +94,7 @@ class Counts:
         total = int(self.table[labels].sum())
         return int(self.table[labels, labels].sum()) / total if total else float("nan")
 
+    @checked
     def precision(self, classes: Sequence[int]) -> float:
         """Return the fraction of correct predictions among those of `classes` (Murata 2020, eq. 3).
 

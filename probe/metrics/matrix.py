@@ -8,6 +8,7 @@ from operator import index
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from probe.arguments import checked
 from probe.errors import InputError, NotMeasured
 from probe.metrics.task_predictions import Mean, TaskPredictions
 
@@ -101,6 +102,7 @@ class AccuracyMatrix:
         return cls(np.vstack([np.full((1, table.shape[1]), np.nan), table]))
 
     @classmethod
+    @checked
     def of_predictions(
         cls, runs: Sequence[TaskPredictions], mean: Mean = "examples"
     ) -> "AccuracyMatrix":
@@ -112,7 +114,7 @@ class AccuracyMatrix:
             mean: The mean over a task's test examples, or over its classes' accuracies,
                 as in Kemker 2018 for unbalanced classes.
         """
-        return cls(np.stack([run.accuracies(mean) for run in runs]))
+        return cls(_numbers([run.accuracies(mean) for run in runs]))
 
     def __str__(self) -> str:
         """Return R in percent: a line for each number of tasks learned, a column for each task."""
@@ -155,7 +157,7 @@ class AccuracyMatrix:
             flat = np.ravel_multi_index(
                 (np.asarray(i), np.subtract(j, 1)), self.values.shape
             )
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(
                 f"R[i,j] needs i in 0..{self.tasks}, j in 1..{self.tasks}"
             ) from None
@@ -168,6 +170,7 @@ class AccuracyMatrix:
             )
         return cells
 
+    @checked
     def cell(self, i: int, j: int) -> float:
         """Return R[i, j].
 

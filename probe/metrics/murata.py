@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from probe.arguments import checked
 from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
 from probe.metrics.registry import metric
@@ -44,6 +45,7 @@ def pra(counts: Counts) -> float:
 
 
 @metric(scorecard=False)
+@checked
 def forgetting_strength(offline: float, pra: float) -> float:
     """Strength of representational forgetting on F_i: offline accuracy - PRA(F_i).
 
@@ -62,6 +64,7 @@ def forgetting_strength(offline: float, pra: float) -> float:
 
 
 @metric(scorecard=False)
+@checked
 def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> NDArray[np.float64]:
     """Micro-F1 of every task: the direction of the bias on a feature.
 

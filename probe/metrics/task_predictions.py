@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probe.errors import InputError, NotMeasured
+from probe.arguments import checked
+from probe.errors import InputError, NotMeasured, located
 from probe.immutable import immutable
 from probe.metrics.counts import Counts, checked_labels
 
@@ -39,6 +40,7 @@ class TaskPredictions:
     tasks: TaskClasses
 
     @classmethod
+    @checked
     def of(
         cls,
         true: ArrayLike,
@@ -53,15 +55,12 @@ class TaskPredictions:
         """
         groups = tuple(map(tuple, tasks))
         y, p = checked_labels(true, predicted, _classes(groups))
-        task_of_example = np.asarray(positions, dtype=np.int64)
-        if task_of_example.shape != y.shape or (
-            y.size
-            and not 0 <= task_of_example.min() <= task_of_example.max() < len(groups)
-        ):
+        with located("`positions` as labels"):
+            _, task_of_example = checked_labels(positions, positions, len(groups))
+        if len(task_of_example) != len(y):
             raise InputError(
-                "`positions` must hold "
-                f"a task from 0 to {len(groups) - 1} for each of {len(y)} examples, "
-                f"got {positions!r:.60}"
+                f"`positions` must hold a task for each of {len(y)} examples, "
+                f"got {len(task_of_example)}"
             )
         return cls(labels=y, predicted=p, positions=task_of_example, tasks=groups)
 
@@ -83,6 +82,7 @@ class TaskPredictions:
         """Whether each example is classified correctly, (N,)."""
         return np.equal(self.labels, self.predicted)
 
+    @checked
     def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
         """Return the accuracy on each task's test data.
 

@@ -51,7 +51,7 @@ def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
         raise InputError(
             f"the data are a mapping of {names}: give one of them, as data['train']"
         )
-    if isinstance(data, Tensor):
+    if isinstance(data, Tensor) or getattr(data, "ndim", 1) == 0:
         raise InputError("the data are a tensor without labels: give a pair (x, y)")
     refuse_graph(data)
     if not hasattr(data, "__iter__") and not hasattr(data, "__getitem__"):

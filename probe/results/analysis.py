@@ -230,6 +230,7 @@ class Analysis(ResultBase):
         )
 
     @classmethod
+    @checked
     def of_saved(cls, saved: Saved) -> Self:
         """Restore an analysis from `saved`; raises KeyError, ValueError or TypeError otherwise."""
         records = None

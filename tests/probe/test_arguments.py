@@ -12,62 +12,95 @@ from torch import nn
 import probe
 from probe.arguments import checked
 from probe.errors import InputError
+from probe.metrics.registry import registered
+from probe.metrics.task_predictions import TaskPredictions
 from probe.validation import PositiveInt
 from tests.probe.one_pair import AFTER, BEFORE, NEW, OLD, TEST, TRAIN
 
-BAD = {
-    "None": None,
-    "a text": "1",
-    "an empty text": "",
-    "a fraction": 2.5,
-    "NaN": float("nan"),
-    "true": True,
-    "negative": -1,
-    "huge": 10**30,
-    "a list": [1],
-    "a mapping": {"a": 1},
-    "an object": object(),
-    "an array": np.array([1, 2]),
-    "a tensor": torch.ones(1),
-    "a function": lambda *args: 1,
-    "a path": Path("absent/x"),
-    "no path": "a\0b",
-}
-X, _ = OLD
-CALLS = {
-    "causes": (probe.causes, {"models": {1: BEFORE, 2: AFTER}, "test": [OLD, NEW]}),
-    "diff": (probe.diff, {"before": BEFORE, "after": AFTER, "old": OLD}),
-    "split": (probe.split, {"model": BEFORE, "feature": "0", "sample": X}),
-    "cut_each": (probe.cut_each, {"model": BEFORE, "features": ["0"], "sample": X}),
-    "cache_plan": (
-        probe.cache_plan,
-        {"model": BEFORE, "features": ["0"], "sample": X, "sizes": (9, 9)},
-    ),
-}
-RESULT = probe.analyze(
-    {1: BEFORE, 2: AFTER}, TRAIN, TEST, [[0, 1], [2, 3]], ["0"], readouts=["ncm"]
+BAD = [
+    None,
+    "1",
+    "",
+    2.5,
+    float("nan"),
+    True,
+    -1,
+    10**30,
+    [1],
+    [10**30],
+    {"a": 1},
+    object(),
+    np.array([1, 2]),
+    np.array(1),
+    torch.ones(1),
+    lambda *args: 1,
+    Path("absent/x"),
+    "a\0b",
+]
+X, Y = OLD
+TASKS = [[0, 1], [2, 3]]
+FUNCTIONS = (
+    "causes diff split cut_each cache_plan predictions load "
+    "network data metric learner readout"
 )
-METHODS = {
-    "matrix": (RESULT.matrix, {"feature": "0", "readout": "ncm"}),
-    "ceiling": (RESULT.ceiling, {"feature": "0", "readout": "ncm"}),
-    "to_pandas": (RESULT.to_pandas, {}),
-    "latex": (RESULT.latex, {}),
-    "report": (RESULT.report, {"file": "absent/x"}),
-    "save": (RESULT.save, {"folder": "absent/x"}),
+RESULT = probe.analyze(
+    {1: BEFORE, 2: AFTER}, TRAIN, TEST, TASKS, ["0"], readouts=["ncm"]
+)
+DIFF = probe.diff(BEFORE, AFTER, OLD)
+RUN = TaskPredictions.of(Y, Y, Y, [[0], [1]])
+OBJECTS = [
+    RESULT,
+    RESULT.R,
+    RESULT.plot,
+    DIFF,
+    DIFF.answer,
+    RUN,
+    RUN.counts,
+    probe.split(BEFORE, "0", X),
+    probe.Examples(X, Y, Y),
+]
+# What a parameter of this name may be; others keep their defaults, or are bad.
+SOUND = {
+    "models": {1: BEFORE, 2: AFTER},
+    "model": BEFORE,
+    "before": BEFORE,
+    "after": AFTER,
+    "old": OLD,
+    "test": [OLD, NEW],
+    "sample": X,
+    "sizes": (9, 9),
+    "features": ["0"],
+    "feature": "0",
+    "readout": "ncm",
+    "tasks": TASKS,
+    "R": RESULT.R,
+    "counts": RUN.counts,
+    "fresh": "torch",
 }
-EACH = CALLS | METHODS
+EACH = {name: getattr(probe, name) for name in FUNCTIONS.split()}
+for metric in registered():
+    EACH[metric.public] = metric.function
+for thing in OBJECTS:
+    for name, _ in inspect.getmembers(type(thing), callable):
+        if not name.startswith("_"):
+            EACH[f"{type(thing).__name__}.{name}"] = getattr(thing, name)
 
 
-@pytest.mark.parametrize("name", EACH)
-@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("function", EACH.values(), ids=EACH)
 def test_no_argument_ends_in_an_error_of_python_or_torch(
-    name, bad, tmp_path, monkeypatch
+    function, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    function, arguments = EACH[name]
-    for parameter in inspect.signature(function).parameters:
-        with suppress(InputError):
-            function(**{**arguments, parameter: bad})
+    parameters = inspect.signature(function).parameters.values()
+    named = [
+        p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    ]
+    needed = {p.name for p in parameters if p.default is p.empty}
+    sound = {name: SOUND.get(name, 1) for name in named if name in needed}
+    for name in named:
+        for bad in BAD:
+            with suppress(InputError):
+                function(**{**sound, name: bad})
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import random
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -196,30 +197,31 @@ def same(x, y):
     return x, y
 
 
+def enter(
+    entry, folder, post=SOUND["as it is"], broken=MappingProxyType({}), change=same
+):
+    entry(folder, *networks(post, broken), change)
+
+
 @ENTRIES
 @pytest.mark.parametrize("post", SOUND.values(), ids=SOUND)
 def test_sound_networks_and_data_pass(entry, post, tmp_path):
     before = states()
-    entry(tmp_path, *networks(post, {}), same)
+    enter(entry, tmp_path, post)
     assert states() == before
 
 
-@ENTRIES
-@pytest.mark.parametrize("post", POSTS.values(), ids=POSTS)
-def test_outputs_that_are_no_property_of_the_network_are_refused(entry, post, tmp_path):
-    refused(lambda: entry(tmp_path, *networks(post, {}), same))
+CASES = {name: {"post": post} for name, post in POSTS.items()}
+CASES |= {name: {"broken": broken} for name, broken in BROKEN.items()}
+CASES |= {name: {"change": change} for name, change in DATA.items()}
 
 
 @ENTRIES
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
-def test_a_network_that_diverged_is_refused(entry, broken, tmp_path):
-    refused(lambda: entry(tmp_path, *networks(SOUND["as it is"], broken), same))
-
-
-@ENTRIES
-@pytest.mark.parametrize("change", DATA.values(), ids=DATA)
-def test_test_data_that_do_not_fit_are_refused(entry, change, tmp_path):
-    refused(lambda: entry(tmp_path, *networks(SOUND["as it is"], {}), change))
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_no_property_of_the_network_no_network_and_no_data_are_refused(
+    entry, case, tmp_path
+):
+    refused(lambda: enter(entry, tmp_path, **case))
 
 
 @CUTS

@@ -152,10 +152,11 @@ class Findings:
 
     def _are_outputs_renamed(self) -> bool:
         """Return whether a renaming of outputs, for most of which there are old examples, helps."""
+        if not self.setting.is_accuracy:
+            return False
         classes = len(self.setting.labels[0].unique())
         covers_outputs = 2 * classes > self.put_back.two.outputs[1]
-        is_renamed = self.setting.is_accuracy and covers_outputs
-        return is_renamed and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL)
+        return covers_outputs and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL)
 
     @property
     def _repairing(self) -> list[Measured]:

@@ -10,7 +10,13 @@ from probe.cut.model_call import Call
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.model import Model
-from probe.modules import check_network, copied, named_state, unwrapped
+from probe.modules import (
+    check_network,
+    check_values,
+    copied,
+    named_state,
+    unwrapped,
+)
 from probe.record.state_files import fit_state, load_state
 from probe.seeding import stream
 from probe.training.fresh_weights import built_network
@@ -92,6 +98,7 @@ def _network(source: Any, model: Model, name: str) -> tuple[nn.Module, list[str]
         model = replace(source, call=model.call)
         source = source.network
     if isinstance(source, nn.Module):
+        check_values(source)
         return copied(unwrapped(source)).eval(), []
     if not isinstance(source, str | Path):
         raise InputError(

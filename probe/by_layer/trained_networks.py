@@ -404,6 +404,7 @@ def _in_memory(
             name = display_name(run, tasks_seen)
             with located(name):
                 check_model(model)
+                check_values(model)
             named.append((name, model))
     _warn_of_shared(model for _, model in named)
     _check_alike(named, last)

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from probe.errors import InputError
 from probe.modules import innermost
 
 Axis = Literal["first", "last"]
@@ -142,6 +143,12 @@ class TensorFacts:
         dim = self.dim or 0
         rows = value.movedim(dim, 0)
         per = self.per[dim]
+        if len(rows) % per:
+            raise InputError(
+                f"a value has {len(rows)} entries in a batch, not {per} for each "
+                "example: choose a layer after which an example has as many as "
+                "any other, such as one that pools"
+            )
         return rows if per == 1 else rows.unflatten(0, (-1, per))
 
     def from_rows(self, rows: Tensor) -> Tensor:

@@ -83,7 +83,11 @@ class Feature:
             entries = facts.shape[facts.dim]
             if facts.dtype.is_floating_point and entries % trace.examples == 0:
                 readable.append(name)
-        return tuple(readable)
+        # Attention may return weights, an LSTM a state, that nothing reads.
+        read = {trace.large.logits}
+        for call in (trace.needed & trace.large.steps.keys()) - self.upstream:
+            read.update(trace.large.steps[call].parents)
+        return tuple(name for name in readable if name in read) or tuple(readable)
 
     @cached_property
     def eval_calls(self) -> Mapping[str, Sequence[bool]]:

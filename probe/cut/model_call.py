@@ -113,7 +113,7 @@ def logits_of(output: object, where: Output) -> Tensor:
     choices = ", ".join(
         repr(key) for key, part in parts.items() if isinstance(part, Tensor)
     )
-    remedy = "return a tensor"
+    remedy = "give call=lambda model, x: ..., which returns a tensor"
     if isinstance(output, Tensor):
         remedy = "leave output= out"
     elif choices:

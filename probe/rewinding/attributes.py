@@ -82,6 +82,9 @@ def attributes_of(model: nn.Module) -> dict[Attribute, object]:
     state = {id(tensor) for tensor in named_state(model).values()}
     for path, module in model.named_modules():
         for name, value in vars(module).items():
+            if name in _HOOKS:
+                # Their keys count all hooks of the process.
+                value = list(value.values())
             tensors = tensors_in(value)
             is_state = bool(tensors) and all(id(tensor) in state for tensor in tensors)
             if name not in _TORCH and not is_state and (name not in _HOOKS or value):
@@ -194,7 +197,9 @@ def _text(value: object, depth: int = _DEPTH) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}{sha256(value.tobytes())}"
     if isinstance(value, FunctionType):
-        return f"{value.__qualname__} {value.__code__}"
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        enclosed = list(map(_text, filter(is_plain, cells)))
+        return f"{value.__qualname__} {value.__code__}{enclosed}"
     if isinstance(value, _SCALARS):
         return repr(value)
     if not depth:

@@ -261,7 +261,7 @@ def _check_labels(y: Tensor, outputs: int) -> None:
     if len(strange):
         raise InputError(
             f"got the label {int(strange[0])}, but the network has {outputs} outputs: "
-            "leave such examples out"
+            f"leave such examples out, or label such positions {IGNORED}"
         )
 
 

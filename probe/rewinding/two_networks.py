@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from torch import nn
 
 from probe.immutable import immutable
+from probe.modules import named_state
 from probe.rewinding.blocks import Changed, Earlier, changed_blocks, rewound
 from probe.rewinding.correspondence import Comparison, unrelated
 from probe.rewinding.estimates import Position
@@ -99,7 +100,9 @@ class TwoNetworks:
     def _broken_law(self) -> str:
         """Return why the law of rewinding fails, empty if it holds."""
         put_back = self.put_back(*self.rewinding.blocks)
-        if self.outputs[0] != self.outputs[1]:
+        state = named_state(self.last)
+        earlier = self.before.state.items()
+        if any(tensor.shape != state[name].shape for name, tensor in earlier):
             # Outputs that have come since compete in a hybrid, and not in the network
             # as saved.
             with rewound(self.last, self.changed.values(), self.before, grown=False):
@@ -110,6 +113,8 @@ class TwoNetworks:
 
     def _unrelated(self) -> str:
         """Return why the units of two networks do not correspond, empty if they do."""
+        if not self.parts.facts:
+            return ""
         changed = changed_blocks(self.parts.by_feature, self.before, self.last)
         comparison = Comparison(
             model=self.last,

@@ -1,0 +1,65 @@
+"""Structures of neighbouring projects' reports, each with a value by hand."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import probe
+from probe.cut.cuts import cut_each
+from probe.errors import InputError
+from probe.rewinding.attributes import differing
+
+
+def test_hooks_of_networks_built_twice_are_equal_and_what_they_enclose_counts() -> None:
+    def hooked(gain: float) -> nn.Module:
+        net = nn.Linear(2, 2)
+        net.register_forward_hook(lambda module, x, y: gain * y)
+        return net
+
+    assert differing(hooked(1.0), hooked(1.0))[1] == []
+    assert differing(hooked(1.0), hooked(2.0))[1] == ["_forward_hooks"]
+
+
+def test_only_the_outputs_of_a_layer_that_are_read_are_its_feature() -> None:
+    class Attends(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+            self.out = nn.Linear(4, 2)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.out(self.attention(x, x, x)[0].mean(1))
+
+    x = torch.randn(6, 3, 4)
+    model = Attends().eval()
+    cuts = cut_each(model, ["attention"], x)
+    [(_, _, values)] = cuts.feature([x])
+    [value] = values
+    torch.testing.assert_close(value, model.attention(x, x, x)[0])
+
+
+def test_a_score_of_lists_needs_no_logits_if_blocks_are_patterns() -> None:
+    class Detector(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.box = nn.Linear(3, 4)
+
+        def forward(self, images: list[Tensor]) -> list[dict[str, Tensor]]:
+            return [{"box": self.box(image)} for image in images]
+
+    def score(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        boxes = torch.stack([result["box"] for result in model(list(x))])
+        return -(boxes - y).abs().sum(1)
+
+    before, after = Detector(), Detector()
+    x, y = torch.randn(20, 3), torch.randn(20, 4)
+    result = probe.diff(before, after, (x, y), score=score, blocks={"box": "box.*"})
+    with torch.no_grad():
+        lost = (score(before, x, y) - score(after, x, y)).mean().item()
+    assert result.answer.lost.value == pytest.approx(lost, abs=1e-5)
+
+
+def test_a_lazy_network_is_refused_before_it_is_copied() -> None:
+    x, y = torch.randn(8, 3), torch.arange(8) % 2
+    with pytest.raises(InputError, match=r"weight"):
+        probe.diff(nn.Linear(3, 2), nn.LazyLinear(2), (x, y))

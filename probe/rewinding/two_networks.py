@@ -102,7 +102,8 @@ class TwoNetworks:
         put_back = self.put_back(*self.rewinding.blocks)
         state = named_state(self.last)
         earlier = self.before.state.items()
-        if any(tensor.shape != state[name].shape for name, tensor in earlier):
+        grown = any(tensor.shape != state[name].shape for name, tensor in earlier)
+        if grown and self.outputs[0] != self.outputs[1]:
             # Outputs that have come since compete in a hybrid, and not in the network
             # as saved.
             with rewound(self.last, self.changed.values(), self.before, grown=False):

@@ -404,7 +404,8 @@ def _in_memory(
             name = display_name(run, tasks_seen)
             with located(name):
                 check_model(model)
-                check_values(model)
+                if isinstance(model, nn.Module):
+                    check_values(model)
             named.append((name, model))
     _warn_of_shared(model for _, model in named)
     _check_alike(named, last)

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map_only
 from probe.batch import Value, mapped, tensors
 from probe.cut.model_call import tensors_of, without_fast_path
 from probe.cut.names import INPUT, Name
-from probe.cut.trace import Pass, Trace, Visit, collect
+from probe.cut.trace import Pass, Trace, Visit
 from probe.errors import InputError, unknown
 from probe.modules import forget, layer, tap
 
@@ -165,12 +165,9 @@ class Feature:
         """Return the feature with all that it depends on for any of the inputs x (N, ...)."""
         feeding = set(self.feeding)
         serving = set(self.serving)
-        names = {*self.visit.names}
         for start in range(0, len(tensors(x)[0]), _BATCH):
             rows = slice(start, start + _BATCH)
             batch = mapped(x, itemgetter(rows))
-            if names <= collect(self.trace, names, batch).keys():
-                continue
             run = self.trace.follow(batch)
             visit = self.visit_in(run)
             upstream = run.upstream(visit.names)

@@ -49,7 +49,8 @@ def check_values(model: nn.Module) -> None:
     for name, tensor in named_state(model).items():
         if is_lazy(tensor) or tensor.device.type == "meta":
             raise InputError(
-                f"{name!r} has no values: build it on the CPU, and run it on a batch"
+                f"{name!r} has no values (lazy, or on the device meta): build it on the "
+                "CPU, and run it on a batch"
             )
 
 

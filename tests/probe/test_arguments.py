@@ -86,6 +86,8 @@ for thing in OBJECTS:
             EACH[f"{type(thing).__name__}.{name}"] = getattr(thing, name)
 
 
+# NumPy warns of tensors, which are among the arguments.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("function", EACH.values(), ids=EACH)
 def test_no_argument_ends_in_an_error_of_python_or_torch(
     function, tmp_path, monkeypatch

@@ -91,7 +91,7 @@ INPUTS = [
     (lambda: scorecard(R, ideal=90.0), "90"),
     (lambda: scorecard(R, test_sizes=[1, 2]), "2 test sizes"),
     *(
-        (lambda p=p: predictions(p), "from 0 to 1")
+        (lambda p=p: predictions(p), "positions")
         for p in ([0, 0], [0, 1, 2], [0, -1, 0])
     ),
     (lambda: TaskPredictions.of([0, 2], [0, 1], [0, 1], PAIR), "0..1"),

@@ -117,5 +117,5 @@ def test_item_says_which_part_of_an_item_is_which():
     batches = Examples.of(loader, item=("index", "x", "y"))
     assert (batches.y.tolist(), batches.task) == ((Y % 3).tolist(), None)
     for wrong in (("x", "y"), ("x", "index", "task")):
-        with pytest.raises(InputError, match=re.escape(str(wrong))):
+        with pytest.raises(InputError, match=re.escape(str(list(wrong)))):
             Examples.of(loader, item=wrong)

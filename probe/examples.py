@@ -23,7 +23,6 @@ from probe.batch import (
     pieces,
     tensors,
 )
-from probe.devices import device_named
 from probe.errors import InputError
 from probe.memory import FileRows, free_memory
 from probe.reading.item_format import check_labels
@@ -165,28 +164,13 @@ class Examples(Labeled, Generic[X]):
             return self
         return self.changed(x=mapped(self.x, FileRows.of))
 
-    @checked
     def take(self, indices: Tensor) -> "Examples[X]":
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""
-        self._check(indices)
         return self._with_rows(gather(self.x, indices), indices)
 
-    @checked
     def part(self, indices: Tensor) -> "Examples[X]":
         """Return the examples as `take` does; inputs in a mapped file stay there."""
-        self._check(indices)
         return self._with_rows(mapped(self.x, partial(_unread, indices)), indices)
-
-    def _check(self, indices: Tensor) -> None:
-        """Raise InputError for indices that are none; a GPU is not waited for."""
-        fit = indices.ndim == 1 and indices.dtype == torch.int64
-        if fit and indices.is_cpu and len(indices):
-            fit = 0 <= int(indices.min()) <= int(indices.max()) < len(self)
-        if not fit:
-            raise InputError(
-                f"indices must be a vector of int64 from 0 to {len(self) - 1}, "
-                f"got {kinds(indices)}"
-            )
 
     def _with_rows(self, x: Value, indices: Tensor) -> "Examples[X]":
         """Return examples with inputs x (n, ...), and the labels and tasks at `indices` (n,)."""
@@ -209,14 +193,12 @@ class Examples(Labeled, Generic[X]):
         return self.part((self.task == number).nonzero()[:, 0]).changed(task=None)
 
     @checked
-    def to(self, device: torch.device | str) -> "Examples[X]":
+    def to(self, device: torch.device) -> "Examples[X]":
         """Return the same examples on `device`, detached from any gradient.
 
         Inputs that take more than an eighth of a GPU's free memory stay where they are,
         and batches of them are copied to the GPU when they are used.
         """
-        if isinstance(device, str):
-            device = device_named(device)
         y = self.y.to(device)
         x = mapped(self.x, lambda tensor: _moved(tensor.detach(), y.device))
         examples = self.changed(x=x, y=y)

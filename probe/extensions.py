@@ -304,10 +304,7 @@ def mark(what: Marked, entry: Entry) -> Marked:
         raise InputError(
             f"a name must be up to 80 letters, digits, _, : and -, got {name!r}"
         )
-    try:
-        setattr(what, _MARKS, (*marks_of(what), entry))
-    except (AttributeError, TypeError):
-        raise InputError(f"{name!r} cannot mark {what!r:.60}: mark your own") from None
+    setattr(what, _MARKS, (*marks_of(what), entry))
     return what
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from probe.analysis.variance import Floats
-from probe.arguments import checked
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.metrics.counts import Counts
@@ -179,7 +178,6 @@ class PartialRetraining(ResultBase):
         )
 
     @classmethod
-    @checked
     def of_saved(cls, saved: Saved) -> Self:
         """Restore a result from `saved`; raises KeyError, ValueError or TypeError otherwise."""
         record = dict(saved.record)

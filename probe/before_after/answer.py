@@ -2,11 +2,9 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from probe.answers.record import Interval
 from probe.answers.text import bar, cut, wrapped
-from probe.arguments import checked
 from probe.immutable import immutable
 
 _NAME = 18
@@ -154,28 +152,24 @@ class Answer:
         largest = max(abs(self.old.before), abs(self.old.after)) or 1.0
         return max(0, 2 - math.floor(math.log10(largest)))
 
-    @checked
-    def number(self, value: float, sign: Literal["", "+"] = "") -> str:
+    def number(self, value: float, sign: str = "") -> str:
         """Return a score as text: accuracies in percent, others as they are."""
         if self.is_accuracy:
             return f"{_rounded(100 * value, 1):{sign}.1f}"
         return f"{_rounded(value, self._decimals):{sign}.{self._decimals}f}"
 
-    @checked
     def change(self, value: float) -> str:
         """Return a difference of scores as text, with its sign."""
         if not math.isfinite(value):
             return "-"
         return self.number(value, "+")
 
-    @checked
     def difference(self, change: Interval) -> str:
         """Return a change of a score as text: gained or lost."""
         if change.value > 0:
             return f"gained {self.interval(change)}"
         return f"lost {self.interval(change.reversed)}"
 
-    @checked
     def interval(self, interval: Interval) -> str:
         """Return a value and the ends of its interval as text."""
         if not math.isfinite(interval.value):
@@ -185,7 +179,6 @@ class Answer:
         )
         return f"{value} [{low}, {high}]"
 
-    @checked
     def remedy(self, line: RemedyLine) -> str:
         """Return a remedy with its measured pair as text."""
         text = f"{line.remedy}: old {self.step(line.old, line.old_change)}"
@@ -193,7 +186,6 @@ class Answer:
             return text
         return f"{text}, new {self.step(line.new, line.new_change)}"
 
-    @checked
     def step(self, score: float, change: float) -> str:
         """Return the score of the network as it is, on the same examples, and a remedy's."""
         return f"{self.number(score - change)} -> {self.number(score)}"

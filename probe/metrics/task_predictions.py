@@ -55,12 +55,12 @@ class TaskPredictions:
         """
         groups = tuple(map(tuple, tasks))
         y, p = checked_labels(true, predicted, _classes(groups))
-        with located("`positions` as labels"):
+        with located("task positions"):
             _, task_of_example = checked_labels(positions, positions, len(groups))
         if len(task_of_example) != len(y):
             raise InputError(
-                f"`positions` must hold a task for each of {len(y)} examples, "
-                f"got {len(task_of_example)}"
+                f"`positions` must hold a task from 0 to {len(groups) - 1} for each of "
+                f"{len(y)} examples, got {len(task_of_example)}"
             )
         return cls(labels=y, predicted=p, positions=task_of_example, tasks=groups)
 

@@ -230,7 +230,6 @@ class Analysis(ResultBase):
         )
 
     @classmethod
-    @checked
     def of_saved(cls, saved: Saved) -> Self:
         """Restore an analysis from `saved`; raises KeyError, ValueError or TypeError otherwise."""
         records = None

@@ -79,7 +79,7 @@ class _Worker:
                 self._pool = ProcessPoolExecutor(1, _context(), initializer=_prepare)
             with ctrl_c_held_back():
                 return self._pool.submit(carried_out, self._work, job)
-        except (BrokenProcessPool, ConnectionError, EOFError):
+        except (BrokenProcessPool, ConnectionError):
             if not again:
                 raise
             # It was killed while idle, or the server that forks it was: multiprocessing

@@ -91,8 +91,12 @@ INPUTS = [
     (lambda: scorecard(R, ideal=90.0), "90"),
     (lambda: scorecard(R, test_sizes=[1, 2]), "2 test sizes"),
     *(
-        (lambda p=p: predictions(p), "positions")
-        for p in ([0, 0], [0, 1, 2], [0, -1, 0])
+        (lambda p=p: predictions(p), text)
+        for p, text in (
+            ([0, 0], "`positions` must hold a task from 0 to 1 for each of 3"),
+            ([0, 1, 2], "task positions: labels must lie in 0..1, got 0 to 2"),
+            ([0, -1, 0], "task positions: labels must lie in 0..1, got -1 to 0"),
+        )
     ),
     (lambda: TaskPredictions.of([0, 2], [0, 1], [0, 1], PAIR), "0..1"),
     (lambda: read_log(TAG, "facill"), "'facill': did you mean 'facil'"),

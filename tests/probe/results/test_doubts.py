@@ -24,21 +24,21 @@ from probe.results.tables import write_tables
 STORED = Path(__file__).with_name("doubts.tar.xz")
 
 
-def computed(folder):
+def computed(folder, patch):
     """Unpack the run, and compute its tables; those that it had are in `tables`."""
     shutil.unpack_archive(STORED, folder, filter="data")
     root = folder / "run"
     version = json.loads((root / "study.json").read_bytes())["version"]
-    with pytest.MonkeyPatch.context() as patch:
-        # A later version measures something else, and reads the same.
-        patch.setattr("probe.by_layer.plan.RESULTS_VERSION", version)
-        write_tables(read_plan(root), root)
+    # A later version measures something else, and reads the same.
+    patch.setattr("probe.by_layer.plan.RESULTS_VERSION", version)
+    write_tables(read_plan(root), root)
     return root
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    return computed(tmp_path_factory.mktemp("doubts"))
+    with pytest.MonkeyPatch.context() as patch:
+        yield computed(tmp_path_factory.mktemp("doubts"), patch)
 
 
 def test_a_run_with_doubts_has_the_tables_that_it_had(root):
@@ -69,8 +69,8 @@ def test_a_task_aware_learner_is_compared_with_controls_under_its_head(root):
 
 
 if __name__ == "__main__":
-    with TemporaryDirectory() as folder:
-        root = computed(Path(folder))
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        root = computed(Path(folder), patch)
         description = root / "study.json"
         plan = json.loads(description.read_bytes())
         description.write_text(json.dumps(plan | {"tables": "", "hashes": {}}))

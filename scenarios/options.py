@@ -123,7 +123,7 @@ class JobOptions:
     cache_budget: str | None = flag(
         "Activation cache, as 4GB; half of the free memory by default."
     )
-    tables: bool = flag("Print every table, not only the answer.", False)
+    tables: bool = flag("Print PRA, metrics and notes, too.", False)
     dry_run: bool = flag(
         "Show the jobs, training steps and memory needed; write nothing.", False
     )

@@ -404,8 +404,7 @@ def _in_memory(
             name = display_name(run, tasks_seen)
             with located(name):
                 check_model(model)
-                if isinstance(model, nn.Module):
-                    check_values(model)
+                check_values(cast(nn.Module, model))
             named.append((name, model))
     _warn_of_shared(model for _, model in named)
     _check_alike(named, last)

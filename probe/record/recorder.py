@@ -59,9 +59,8 @@ from probe.training.evaluation import check_outputs, predict_each
 if TYPE_CHECKING:
     import pandas as pd
 
-_SOME = (
-    16  # examples, perhaps some twice, on which a model is tried before it is trained
-)
+# Examples, perhaps some twice, on which a model is tried before it is trained.
+_SOME = 16
 
 
 @runtime_checkable

@@ -188,8 +188,7 @@ def _add_tied(model: nn.Module, state: dict[str, Tensor], name: str) -> None:
         present = [state[key] for key in tied if key in state]
         if any(not torch.equal(present[0], value) for value in present[1:]):
             raise InputError(
-                f"{name} has several values of {listed(tied)}, which are tied here: "
-                "build the network untied, for both files"
+                f"{name} has several values of {listed(tied)}, which are tied here"
             )
         for key in tied:
             if present and key in expected:

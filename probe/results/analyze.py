@@ -159,6 +159,8 @@ def analyze(
     measurements = Measure.coerce(readouts)
     model = Model.coerce(models)
     root = _run_directory(out)
+    # Networks by seed may hold arrays, which are compared by element.
+    trains_offline = isinstance(offline, str) and offline == "train"
     with explained_pair(model.network, train, tasks):
         _check_settings(measurements, recipe)
         model, recording, examples = _complete(model, train, test, tasks)
@@ -167,7 +169,7 @@ def analyze(
         networks = trained_networks(
             model,
             untrained,
-            None if str(offline) == "train" else offline,
+            None if trains_offline else offline,
             recording,
             len(examples.classes),
             measurements.seeds,
@@ -180,7 +182,7 @@ def analyze(
             features,
             measurements,
             recipe,
-            str(offline) == "train",
+            trains_offline,
         )
         description = _with_precision(replace(description, name=_run_name(root)), root)
         source = _planned(description)

@@ -139,9 +139,9 @@ def _checkable(kind: Any) -> Any:
 def _checkable_class(kind: Any) -> Any:
     """Return what pydantic checks of a class: plain ones, and ours but for protocols."""
     if kind is int:
-        return Annotated[int, BeforeValidator(_whole), Strict(), _IN_64_BITS]
+        return Annotated[int, BeforeValidator(_number), Strict(), _IN_64_BITS]
     if kind is float:
-        return Annotated[float, BeforeValidator(_real), Strict()]
+        return Annotated[float, BeforeValidator(_number), Strict()]
     if kind in (bool, str):
         return Annotated[kind, Strict()]
     home = getattr(kind, "__module__", "")
@@ -153,18 +153,11 @@ def _checkable_class(kind: Any) -> Any:
     return Any
 
 
-def _whole(value: object) -> object:
-    """Return a whole number of NumPy as Python's, anything else unchanged."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return int(value)
-    return value
-
-
-def _real(value: object) -> object:
+def _number(value: object) -> object:
     """Return a number of NumPy as Python's, anything else unchanged."""
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return float(value)
-    return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _listed(value: object) -> object:

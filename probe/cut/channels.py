@@ -66,7 +66,7 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
     # Each value with the dimension of the feature that each of its own has become.
     waiting: list[tuple[Name, Dims]] = [(name, tuple(range(last + 1)))]
     visited = set[Name]()
-    found = set[int | None]()
+    channel_dims = set[int | None]()
     pooled = False
     while waiting:
         value, dims = waiting.pop()
@@ -77,16 +77,16 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
         visited.add(value)
         function = _plain_name(step)
         if axis := _axis_after(trace, step, function):
-            found.add(dims[1 if axis == "first" else -1])
+            channel_dims.add(dims[1 if axis == "first" else -1])
         else:
             waiting += _made_of(trace, step, value, dims)
             pooled |= function in _POOLS
     # Of poolings alone: their functions take channels first.
-    if pooled and not found:
-        found.add(1)
-    if found == {last}:
+    if pooled and not channel_dims:
+        channel_dims.add(1)
+    if channel_dims == {last}:
         return "last"
-    return "first" if found == {1} else None
+    return "first" if channel_dims == {1} else None
 
 
 def _plain_name(step: Step) -> str:

@@ -78,6 +78,23 @@ def check_network(network: nn.Module, name: str = "the model") -> None:
             )
 
 
+def check_not_quantized(state: Mapping[str, object], name: str) -> None:
+    """Check that a state dict holds tensors alone, unlike that of a quantized network.
+
+    Args:
+        state: The state dict.
+        name: The network's name in messages.
+
+    Raises:
+        InputError: A value is no tensor.
+    """
+    for key, value in state.items():
+        if not isinstance(value, Tensor):
+            raise InputError(
+                f"{name} is quantized ({key!r} is no tensor): give it in floats"
+            )
+
+
 def layer(model: nn.Module, name: str) -> nn.Module:
     """Return a module by its dotted name.
 

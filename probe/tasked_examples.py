@@ -21,7 +21,7 @@ from probe.reading.item_format import pair
 
 _LENGTH = 80  # characters of what a message quotes
 
-Tasks = Sequence[Sequence[int]] | Sequence[int] | None
+Tasks = Sequence[Sequence[int]] | Sequence[int] | NDArray[Any] | None
 """The classes of each task in order, or the order of numbered tasks, None = ascending."""
 
 Pair: TypeAlias = tuple[Value | NDArray[Any], Tensor | NDArray[Any] | Sequence[int]]

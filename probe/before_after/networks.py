@@ -12,6 +12,7 @@ from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import (
     check_network,
+    check_not_quantized,
     check_values,
     copied,
     named_state,
@@ -75,8 +76,9 @@ class TwoModels:
         else:
             first, of_file = _network(before, model, "before")
             notes += of_file
-        check_network(first, "the network before")
-        check_network(last, "the network after")
+        for network, name in ((first, "before"), (last, "after")):
+            check_network(network, f"the network {name}")
+            check_not_quantized(network.state_dict(), f"the network {name}")
         missing = sorted(named_state(first).keys() - named_state(last).keys())
         if missing:
             raise InputError(

@@ -21,6 +21,7 @@ from probe.modules import (
     architecture,
     architecture_difference,
     check_model,
+    check_not_quantized,
     check_values,
     copied,
     device_of,
@@ -174,11 +175,7 @@ def _first(runs: Mapping[Run, Mapping[int, AnyNetwork]]) -> AnyNetwork:
 
 def _check_values(state: Mapping[str, Any], name: str) -> None:
     """Raise InputError for quantized weights, and for NaN."""
-    for key, values in state.items():
-        if not isinstance(values, Tensor):
-            raise InputError(
-                f"{name} is quantized ({key!r} is no tensor): give it in floats"
-            )
+    check_not_quantized(state, name)
     for key, values in state.items():
         if values.isnan().any():
             raise InputError(

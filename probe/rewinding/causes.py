@@ -14,7 +14,13 @@ from probe.arguments import checked
 from probe.batch import Value, varied
 from probe.errors import InputError
 from probe.model import Model
-from probe.modules import check_network, copied, named_state, unwrapped
+from probe.modules import (
+    check_network,
+    check_not_quantized,
+    copied,
+    named_state,
+    unwrapped,
+)
 from probe.rewinding.data import as_pair
 from probe.rewinding.estimates import Position, Study
 from probe.rewinding.parts import Parts, Patterns
@@ -296,7 +302,9 @@ def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
         )
     last = named_state(unwrapped(networks[tasks])).keys()
     for learned, network in networks.items():
-        check_network(network, f"the network after {learned} tasks")
+        name = f"the network after {learned} tasks"
+        check_network(network, name)
+        check_not_quantized(network.state_dict(), name)
         if strange := sorted(named_state(unwrapped(network)).keys() - last):
             raise InputError(
                 f"the network after {learned} tasks has {strange[0]!r}, which the "

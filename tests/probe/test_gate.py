@@ -273,3 +273,22 @@ def test_positions_that_do_not_count_are_left_out_unless_all_are():
     probe.causes(nets, [(x, y), (x, y)], features=["a"])
     y[4] = -100
     refused(lambda: probe.causes(nets, [(x, y), (x, y)], features=["a"]))
+
+
+class Packed(nn.Linear):
+    """A layer whose weights are in no tensor, as quantized ones."""
+
+    def get_extra_state(self):
+        return b"int8"
+
+    def set_extra_state(self, state):
+        assert state == b"int8"
+
+
+@pytest.mark.parametrize("entry", ["causes", "diff", "analyze"])
+def test_quantized_weights_that_cannot_be_put_back_are_refused(tmp_path, entry):
+    pair = networks(SOUND["as it is"], {})
+    for network in pair:
+        network.b = Packed(8, 4)
+    with pytest.raises(InputError, match="is quantized"):
+        TESTED[entry](tmp_path, *pair, lambda x, y: (x, y))

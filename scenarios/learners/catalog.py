@@ -7,6 +7,7 @@ are marked the same way, and are known while their file is loaded
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from itertools import chain
 from types import MappingProxyType
@@ -48,9 +49,7 @@ class Catalog(Mapping[str, type[Learner]]):
     def __getitem__(self, kind: str) -> type[Learner]:
         if kind in USER_LEARNERS:
             return USER_LEARNERS[kind].learner
-        # Python keeps imported modules: the second time costs nothing.
-        names = vars(import_module(MODULES[kind]))
-        return next(e.learner for e in marked_in(names, LearnerEntry) if e.name == kind)
+        return _shipped(kind)
 
     def __iter__(self) -> Iterator[str]:
         return chain(MODULES, USER_LEARNERS)
@@ -61,6 +60,13 @@ class Catalog(Mapping[str, type[Learner]]):
     def __contains__(self, kind: object) -> bool:
         # Mapping's own would import the learner's module.
         return kind in MODULES or kind in USER_LEARNERS
+
+
+@cache
+def _shipped(kind: str) -> type[Learner]:
+    """Return a learner of this package; a study asks for it thousands of times."""
+    names = vars(import_module(MODULES[kind]))
+    return next(e.learner for e in marked_in(names, LearnerEntry) if e.name == kind)
 
 
 LEARNERS = Catalog()

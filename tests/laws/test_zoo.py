@@ -38,6 +38,10 @@ SLOWEST = (
     "convnext",
     "opt",
     "mistral",
+    "gptj",
+    "dinov2",
+    "poolformer",
+    "vit",
 )
 SMALL = {**HOSTILE, **CHAINS}
 LIBRARY_NETS = []

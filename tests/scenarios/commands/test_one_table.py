@@ -110,7 +110,15 @@ def by_command_and_recorder(own, code, out):
     )
 
 
-WAYS = (in_memory, with_out, by_paths, by_pattern, by_recorder, by_command_and_recorder)
+WAYS = (
+    in_memory,
+    with_out,
+    by_paths,
+    by_pattern,
+    # The command reads such a folder, too.
+    pytest.param(by_recorder, marks=pytest.mark.soak),
+    by_command_and_recorder,
+)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)

@@ -63,7 +63,9 @@ exemplars = { per_class = 3, replay = "joined" }
 """
 
 
-@pytest.mark.parametrize("tasks", ["classes", "numbered", "files"])
+@pytest.mark.parametrize(
+    "tasks", [pytest.param("classes", marks=pytest.mark.soak), "numbered", "files"]
+)
 def test_tables_are_those_of_the_same_data_in_memory(tmp_path, tasks):
     """Of learners that each take the data in their own way, with the tasks in another order."""
     file = tmp_path / ("a{task}.npz" if tasks == "files" else "a.npz")

@@ -141,10 +141,11 @@ class TrainedNetwork:
         model = unwrapped(self.model)
         earlier = Earlier.of(before, model)
         with mode(self.model, training=False), mode(before, training=False):
+            changed = changed_blocks(blocks, earlier, model)
             tested = rewind(
                 model,
                 earlier,
-                blocks,
+                changed,
                 lambda everywhere: self._tested(None if everywhere else position),
                 limit,
                 self._as_it_is,
@@ -154,7 +155,7 @@ class TrainedNetwork:
                 model=model,
                 earlier=before,
                 before=earlier,
-                changed=changed_blocks(blocks, earlier, model),
+                changed=changed,
                 facts=facts,
                 run=run,
             )

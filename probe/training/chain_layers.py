@@ -17,7 +17,7 @@ Gradients = Mapping[Any, Tensor]
 
 # Numbers in the windows of a convolution, above which torch's kernels are faster:
 # docs/speed.md.
-_MOST = 2**17
+_MOST = 2**19
 
 
 class Link(NamedTuple):

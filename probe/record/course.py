@@ -58,7 +58,7 @@ class Course:
         every: The steps between two readings.
         layers: The names of the modules that are read by the nearest class mean.
         examples: The examples of all tasks.
-        learned: The tasks learned by the last network that was recorded.
+        learned: The tasks learned by the last network that was recorded, -1 without one.
         seed: The seed that draws the examples.
 
     Raises:
@@ -86,9 +86,11 @@ class Course:
         self._n_classes = examples.n_classes
         self._rows = _stored(path)
         self._size = _size(path)
-        self.learned = learned
+        # A process that recorded the tasks again may have been killed before the last.
+        seen = [row.tasks_seen for row in self._rows if row.tasks_seen <= learned]
+        self.learned = max(seen, default=0)
         self.step = 0
-        self._drop_after(self._first_step(learned))
+        self._drop_after(self._first_step(min(self.learned, learned)))
 
     def _first_step(self, learned: int) -> int:
         """Return the first step at which so many tasks had been learned; -1 if none was read."""
@@ -101,11 +103,11 @@ class Course:
         self.step = max(step, 0)
 
     def go_to(self, learned: int) -> None:
-        """Set the number of tasks learned; if it is lower than before, training starts again there.
+        """Set the number of tasks learned; training starts again there unless that is new.
 
         The rows since then are dropped: they are of the earlier training.
         """
-        if learned < self.learned:
+        if learned <= self.learned:
             step = self._first_step(learned)
             self._drop_after(step - 1)
             self.step = max(step, 0)

@@ -30,7 +30,15 @@ from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.task_predictions import TaskClasses
 from probe.model import Head, Model
-from probe.modules import check_model, device_of, kept_state, mode, unwrapped
+from probe.modules import (
+    check_model,
+    check_network,
+    check_values,
+    device_of,
+    kept_state,
+    mode,
+    unwrapped,
+)
 from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.course import COURSE, Course
@@ -300,6 +308,7 @@ class Recorder:
             raise InputError(
                 f"got {row} tasks, expected up to {len(self.tasks)}: list all tasks"
             )
+        check_values(self.model)
         self._lock_run()
         path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:
@@ -313,10 +322,11 @@ class Recorder:
                 self._write({k: rows[k] for k in rows if k < row}, hashes)
         self._warn_of_equal(row, hashes)
         predicted = self._predict(self._examples.splits["test"], row)
-        self._write({**self._record.rows, row: predicted.cpu().numpy()}, hashes)
         if self._course is not None:
+            # Before the row: a course without the end of a recorded task cannot go on.
             self._course.go_to(row)
             self._read(self._course)
+        self._write({**self._record.rows, row: predicted.cpu().numpy()}, hashes)
         if row == 0 and self._watch is not None:
             self._watch.restart()
 
@@ -334,7 +344,7 @@ class Recorder:
             _whole_number(every, "every", 1),
             layers,
             self._examples,
-            max(self._record.rows, default=0),
+            max(self._record.rows, default=-1),
             self.run.seed,
         )
 
@@ -412,7 +422,7 @@ class Recorder:
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
-        check_model(model)
+        check_network(model, "the joint network")
         path = recording.offline_file(self.folder, self.run.seed)
         make_folder(path.parent)
         with lock(path.parent, wait=True):

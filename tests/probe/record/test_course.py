@@ -122,6 +122,20 @@ def test_a_training_that_is_recorded_again_replaces_the_steps_of_the_first(
     ).any()
 
 
+@pytest.mark.parametrize("finished", [0, 1])
+def test_a_program_that_starts_from_scratch_counts_steps_from_0(tmp_path, finished):
+    """It was stopped in the middle of task 1 or 2, and never recorded the untrained network."""
+    whole = recorder(tmp_path / "whole", network(), every=7)
+    learn(whole.model, whole, begin=1)
+    stopped = recorder(tmp_path / "stopped", network(), every=7)
+    learn(stopped.model, stopped, upto=finished, begin=1)
+    for _ in range(8):
+        stopped.after_step()
+    again = recorder(tmp_path / "stopped", network(), every=7)
+    learn(again.model, again, begin=1)
+    assert steps(again) == steps(whole)
+
+
 def test_of_two_recorders_the_one_that_wrote_last_goes_on(tmp_path):
     one, two = (recorder(tmp_path, network(), every=1) for _ in range(2))
     one.after_step()

@@ -1,6 +1,7 @@
 """Arguments of public functions, checked by their annotations."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, reduce, wraps
 from numbers import Integral, Real
@@ -35,6 +36,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _IN_64_BITS = Field(ge=-(2**63), lt=2**63)
+_NO_PATH = re.compile("^$|[\0\ud800-\udc7f\udd00-\udfff]")
 _SHOWN = (bool, int, float, str, Path, NoneType)
 
 # Of what TOML has no word for, or another.
@@ -171,6 +173,6 @@ def _listed(value: object) -> object:
 
 def _path(value: object) -> object:
     """Return a path; raises ValueError for one that no system knows."""
-    if isinstance(value, str | Path) and (not str(value) or "\0" in str(value)):
+    if isinstance(value, str | Path) and _NO_PATH.search(str(value)):
         raise ValueError("the path of a file or folder")
     return value

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from errno import ESPIPE
+from errno import EINVAL, ESPIPE
 from pathlib import Path
 from uuid import uuid4
 from zipfile import ZipFile
@@ -23,6 +23,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     partial = unfinished(path)
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise OSError(EINVAL, "it is a device or a pipe")
         yield partial
         with partial.open("rb") as file:
             os.fsync(file.fileno())
@@ -41,7 +43,7 @@ def write_text(path: Path, text: str) -> None:
 
 def unfinished(path: Path) -> Path:
     """Return a unique name beside `path` for a file that is not finished yet."""
-    return path.with_name(f"{path.name}.{uuid4().hex[:8]}{_UNFINISHED}")
+    return path.parent / f"{path.name}.{uuid4().hex[:8]}{_UNFINISHED}"
 
 
 def sweep(folder: Path) -> None:

@@ -48,6 +48,7 @@ from probe.training.history import History, HistoryRecorder, notes_of
 from probe.training.loop import fit
 from probe.training.precision import products
 from probe.training.recipe import Recipe
+from probe.validation import PositiveInt
 from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import plan_values, store_values
 
@@ -414,7 +415,7 @@ def cache_plan(
     model: nn.Module,
     features: Sequence[str],
     sample: Value,
-    sizes: tuple[int, int],
+    sizes: tuple[PositiveInt, PositiveInt],
     recipe: Recipe | None = None,
     cache: CacheSettings | None = None,
     output: Output = None,

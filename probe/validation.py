@@ -197,6 +197,7 @@ def shown(value: object) -> str:
     text = str(value)
     if isinstance(value, str | int | float):
         text = repr(value)
+    text = " ".join(text.split())  # a table's or tensor's has lines
     if len(text) <= _LONGEST:
         return text
     return f"{text[:_LONGEST]}..."

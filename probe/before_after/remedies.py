@@ -26,10 +26,10 @@ from probe.before_after.fitting import (
 from probe.before_after.ranking import AS_IT_IS, Remedy
 from probe.before_after.setting import PutBack, Setting
 from probe.cut.model_call import ModelCall
-from probe.errors import InputError
+from probe.errors import located
 from probe.immutable import immutable
 from probe.model import Model
-from probe.modules import check_values, copied, named_state
+from probe.modules import check_network, copied, named_state
 from probe.rewinding.blocks import Changed, rewound
 from probe.rewinding.data import Pair
 from probe.rewinding.hybrids import Names
@@ -131,11 +131,9 @@ class Workshop:
             yield from self.trained(self.stored, score)
         for name, remedy in user.items():
             network = remedy(copied(self.before), copied(self.after))
-            if not isinstance(network, nn.Module):
-                raise InputError(
-                    f"remedy {name!r} returned {type(network).__name__}, expected a "
-                    "network"
-                )
+            with located(f"remedy {name!r}"):
+                check_network(network)
+                self.setting.tests.check(network)
             yield self._tested(name, USER, network)
 
     def blocks_put_back(self) -> Iterator[Remedy]:
@@ -267,7 +265,6 @@ class Workshop:
         return np.asarray(np.mean(scores, axis=0))
 
     def _tested(self, name: str, kind: str, network: nn.Module) -> Remedy:
-        check_values(network)
         return Remedy(name=name, kind=kind, scores=self.setting.tests.scores(network))
 
     def _with_outputs(

@@ -30,7 +30,7 @@ class Counts:
     def __init__(self, table: ArrayLike) -> None:
         try:
             counts = np.asarray(table)
-        except ValueError:
+        except (ValueError, RuntimeError):
             raise InputError(
                 "counts must be a (K, K) table: its rows differ in length"
             ) from None

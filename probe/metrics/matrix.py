@@ -258,9 +258,12 @@ class AccuracyMatrix:
         return float(cells.sum() / cells.size)
 
 
-def _numbers(values: object) -> NDArray[np.float64]:
+def _numbers(values: ArrayLike) -> NDArray[np.float64]:
     try:
-        return np.asarray(values, dtype=np.float64).copy()
+        if np.iscomplexobj(values):
+            raise TypeError
+        masked = np.ma.asarray(values, dtype=np.float64)
+        return masked.filled(np.nan).copy()
     except (TypeError, ValueError, OverflowError, RuntimeError):
         raise InputError(
             "R must have rows of T fractions, "

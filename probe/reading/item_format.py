@@ -231,6 +231,10 @@ def _tensor(part: Any) -> Tensor:
         raise InputError(
             f"x has type {type(part).__name__}, expected tensors: use ToTensor"
         )
+    if np.ma.isMaskedArray(part):
+        raise InputError(
+            "x or y is a masked array: leave such examples out, or fill it"
+        )
     if not isinstance(part, Tensor):
         # A copy of an array whose bytes are in an order that torch does not know.
         native = np.require(

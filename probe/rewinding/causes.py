@@ -15,6 +15,7 @@ from probe.batch import Value, varied
 from probe.errors import InputError
 from probe.model import Model
 from probe.modules import (
+    check_model,
     check_network,
     check_not_quantized,
     copied,
@@ -300,6 +301,7 @@ def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
             f"from 1 on for {tasks} tasks of test data, got {got}; for one network "
             "before and one after use probe.diff(before, after, old, new)"
         )
+    check_model(networks[tasks])
     last = named_state(unwrapped(networks[tasks])).keys()
     for learned, network in networks.items():
         name = f"the network after {learned} tasks"

@@ -55,12 +55,19 @@ def as_pair(data: Any, name: str) -> Pair:
         sizes = f"{inputs} inputs and {labels} labels"
         raise InputError(f"{name} has {sizes}: give equally many, 2 or more")
     check_finite(x, name)
+    _check_labels(y, name)
+    return x, y
+
+
+def _check_labels(y: Any, name: str) -> None:
+    """Raise InputError for labels or targets that are not finite, real, or classes from 0 on."""
     check_finite(y, f"y of {name}")
+    if any(map(Tensor.is_complex, tensors(y))):
+        raise InputError(f"y of {name} is complex: give classes, or real numbers")
     if has_classes(y) and int(y.min()) < 0:
         raise InputError(
             f"{name} has the label {int(y.min())}, expected classes from 0 on"
         )
-    return x, y
 
 
 def _pair_in(columns: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], Any]:

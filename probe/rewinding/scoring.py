@@ -249,9 +249,9 @@ class Tests:
                 self.score, self.model.class_call(network, x), cast(Tensor, y)
             )
         fits = isinstance(values, Tensor) and values.shape == (count,)
-        if not fits or not values.isfinite().all():
+        if not fits or values.is_complex() or not values.isfinite().all():
             raise InputError(
-                f"a score must be a tensor of a finite number for each of {count} "
+                f"a score must be a tensor of a finite real number for each of {count} "
                 f"examples, got {type(values).__name__} of shape "
                 f"{tuple(np.shape(values))}"
             )

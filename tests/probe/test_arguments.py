@@ -36,6 +36,7 @@ BAD = [
     lambda *args: 1,
     Path("absent/x"),
     "a\0b",
+    "\ud800",
 ]
 X, Y = OLD
 TASKS = [[0, 1], [2, 3]]
@@ -118,6 +119,30 @@ def test_no_argument_ends_in_an_error_of_python_or_torch(
 def test_the_argument_and_its_value_are_named(given, named):
     with pytest.raises(InputError, match=named):
         probe.causes({1: BEFORE, 2: AFTER}, [OLD, NEW], **given)
+
+
+PAIR = {1: BEFORE, 2: AFTER}
+DIVERGED = nn.Linear(8, 4)
+nn.init.constant_(DIVERGED.weight, 1e38)
+MASKED = np.ma.masked_array(X.numpy(), X.numpy() > 0)
+# A call that gave a number or an error of Python's, and what is named.
+OTHER_KINDS = [
+    (lambda: probe.causes({1: BEFORE, 2: X}, [OLD, NEW]), "Module, got Tensor"),
+    (lambda: probe.causes(PAIR, [(X, Y + 0j), NEW]), "y of test of task 1 is complex"),
+    (lambda: probe.causes(PAIR, [OLD, NEW], lambda m, x, y: y + 1j), "real number"),
+    (lambda: probe.diff(BEFORE, AFTER, (MASKED, Y)), "masked array"),
+    (
+        lambda: probe.diff(BEFORE, AFTER, OLD, remedies={"a": lambda b, a: DIVERGED}),
+        "remedy 'a': .* is NaN or infinite",
+    ),
+    (lambda: probe.cache_plan(BEFORE, ["0"], X, (-1, 5)), "1 or more, got -1"),
+]
+
+
+@pytest.mark.parametrize(("call", "named"), OTHER_KINDS)
+def test_values_of_another_kind_are_refused(call, named):
+    with pytest.raises(InputError, match=named):
+        call()
 
 
 def test_numbers_and_names_of_numpy_are_those_of_python():

@@ -2,12 +2,13 @@
 
 import errno
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from probe.errors import InputError
-from probe.files import make_folder, replacing
+from probe.files import make_folder, replacing, write_text
 from probe.record.state_files import load_state
 from scenarios.data.npz import read_arrays
 
@@ -37,6 +38,15 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, b
     monkeypatch.undo()
     write(b"new")
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"new"]
+
+
+def test_only_files_are_replaced(tmp_path):
+    pipe = tmp_path / "page.html"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/")):
+        with pytest.raises(InputError, match=f"cannot write {path} "):
+            write_text(path, "page")
+    assert pipe.is_fifo()
 
 
 def test_a_folder_that_cannot_be_is_refused(tmp_path):

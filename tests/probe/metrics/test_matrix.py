@@ -52,6 +52,8 @@ def test_the_values_are_a_copy_that_cannot_be_written():
     [
         lambda: AccuracyMatrix(torch.zeros(2, 1, requires_grad=True)),
         lambda: AccuracyMatrix([[10**400], [0]]),
+        lambda: AccuracyMatrix([[1j], [0]]),
+        lambda: Counts(torch.zeros(2, 2, requires_grad=True)),
         lambda: AccuracyMatrix([[0.5], [0.5]]).measured(1.5, 1),
         lambda: AccuracyMatrix([[0.5], [0.5]]).check_task([1]),
         lambda: Counts([[0, 1], [9]]),
@@ -61,6 +63,12 @@ def test_the_values_are_a_copy_that_cannot_be_written():
 def test_values_of_another_kind_are_refused(call):
     with pytest.raises(InputError):
         call()
+
+
+def test_a_masked_cell_was_not_measured():
+    cells = np.ma.masked_array([[0.5, 0.1], [0.2, 0.9]], [[0, 1], [0, 0]])
+    values = AccuracyMatrix.of(cells).values
+    np.testing.assert_array_equal(values[1:], [[0.5, np.nan], [0.2, 0.9]])
 
 
 def test_rows_of_different_lengths_are_refused():

@@ -142,6 +142,17 @@ def test_recorders(tmp_path, changes, value):
     assert not list(tmp_path.rglob("*.json"))
 
 
+def test_networks_without_numbers(tmp_path):
+    diverged = network()
+    nn.init.constant_(diverged[0].bias, float("nan"))
+    with refused("the joint network has NaN", "0.bias"):
+        recorder(tmp_path).offline(diverged)
+    lazy = nn.LazyLinear(6)
+    with refused("weight", "no values"):
+        recorder(tmp_path, model=lazy).after_task(1)
+    assert not list(tmp_path.rglob("*.pt"))
+
+
 @pytest.mark.parametrize("learned", [4, True])
 def test_numbers_of_tasks(tmp_path, learned):
     with refused(str(learned)):

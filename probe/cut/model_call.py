@@ -1,6 +1,7 @@
 """Calls of a model on a batch, and the logits in its output."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Literal
@@ -157,6 +158,8 @@ def explained(sample: Value) -> Iterator[None]:
         remedy = next(
             (text for dtype, text in _REMEDIES.items() if dtype in types), _REMEDY
         )
+        if torch.float32 in types and re.search("BFloat16|Half", str(error)):
+            remedy = "give networks in the inputs' type, such as network.float()"
         if isinstance(error, TypeError) and isinstance(sample, Mapping):
             remedy = (
                 "if its argument is the whole mapping, give call=lambda model, x: "

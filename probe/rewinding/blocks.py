@@ -217,9 +217,13 @@ def with_new_rows(name: str, before: Tensor, now: Tensor) -> Tensor:
     """
     if before.shape == now.shape:
         return before
-    if before.shape[1:] != now.shape[1:] or len(before) > len(now):
+    grown = before.shape[1:] == now.shape[1:]
+    if not grown or len(before) > len(now):
+        remedy = "only a first dimension may grow"
+        if grown:
+            remedy = f"keep its first {len(now)} rows in the earlier network"
         raise InputError(
             f"{name!r} has shape {tuple(before.shape)} in the earlier network and "
-            f"{tuple(now.shape)} in the last: only a first dimension may grow"
+            f"{tuple(now.shape)} in the last: {remedy}"
         )
     return torch.cat([before, now[len(before) :]])

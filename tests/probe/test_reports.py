@@ -63,3 +63,21 @@ def test_a_lazy_network_is_refused_before_it_is_copied() -> None:
     x, y = torch.randn(8, 3), torch.arange(8) % 2
     with pytest.raises(InputError, match=r"weight"):
         probe.diff(nn.Linear(3, 2), nn.LazyLinear(2), (x, y))
+
+
+def test_a_head_that_shrank_and_another_precision_are_refused_with_remedies_that_work():
+    def network(outputs):
+        return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, outputs))
+
+    before, after = network(5), network(2)
+    test = torch.randn(40, 4), torch.arange(40) % 2
+    with pytest.raises(InputError, match="keep its first 2 rows in the earlier"):
+        probe.diff(before, after, test)
+    for name, parameter in before[2].named_parameters():
+        setattr(before[2], name, nn.Parameter(parameter.detach()[:2].clone()))
+    expected = probe.diff(before, after, test).answer.lost
+    halves = [network.bfloat16() for network in (before, after)]
+    with pytest.raises(InputError, match=r"such as network\.float\(\)"):
+        probe.diff(*halves, test)
+    found = probe.diff(*[half.float() for half in halves], test).answer.lost
+    assert found.value == pytest.approx(expected.value, abs=0.2)

@@ -186,7 +186,7 @@ def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocatio
     """
     plans: dict[str, tuple[Allocation, ...]] = {}
     jobs = jobs_of(work.plan)
-    keys_left = chain(*map(work.keys_left, jobs))
+    keys_left = chain.from_iterable(map(work.keys_left, jobs))
     # A machine that only drives others with GPUs does not know their memory.
     if work.sharing or not any(key.readout.is_retraining for key in keys_left):
         return plans

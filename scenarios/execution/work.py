@@ -70,8 +70,9 @@ class Work:
     def finished(self, job: Job) -> set[Key]:
         """Return the job's measurements that have a file; none if the job must be repeated."""
         store = self.store(job)
-        keys = set(keys_of(self.plan, job))
-        return set() if self.is_outdated(store) else store.finished() & keys
+        stored = set() if self.is_outdated(store) else store.finished()
+        # Of ten thousand jobs that have not begun, keys are listed once.
+        return stored and stored & set(keys_of(self.plan, job))
 
     def keys_left(self, job: Job) -> list[Key]:
         """Return the keys of the job's remaining measurements, in their order."""

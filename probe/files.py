@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from errno import EINVAL, ESPIPE
+from errno import ESPIPE
 from pathlib import Path
 from uuid import uuid4
 from zipfile import ZipFile
@@ -23,8 +23,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     partial = unfinished(path)
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise OSError(EINVAL, "it is a device or a pipe")
+        if is_special(path):
+            raise OSError(ESPIPE, "it is a device or a pipe")
         yield partial
         with partial.open("rb") as file:
             os.fsync(file.fileno())
@@ -33,6 +33,11 @@ def replacing(path: Path) -> Iterator[Path]:
         raise not_written(path, error) from None
     finally:
         discard(partial)
+
+
+def is_special(path: Path) -> bool:
+    """Return whether a path is a device, pipe or socket."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -57,9 +62,9 @@ def sweep(folder: Path) -> None:
 
 
 def content_of(path: Path) -> bytes:
-    """Return the bytes of a file; raises OSError for a pipe, which no reading would end."""
-    if path.is_fifo():
-        raise OSError(ESPIPE, "it is a pipe")
+    """Return the bytes of a file; raises OSError for what no reading may end."""
+    if is_special(path):
+        raise OSError(ESPIPE, "it is a device or a pipe")
     return path.read_bytes()
 
 
@@ -111,8 +116,8 @@ def check_unpacked(path: Path) -> None:
     Files of other formats, and damaged ones, pass: their reader says what is wrong with
     them.
     """
-    if path.is_fifo():
-        raise InputError(f"{path} is a pipe: give a file")
+    if is_special(path):
+        raise InputError(f"{path} is a device or a pipe: give a file")
     size = 0
     with suppress(Exception), ZipFile(path) as archive:
         size = sum(member.file_size for member in archive.infolist())

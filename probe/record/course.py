@@ -14,7 +14,7 @@ from probe.cut.cuts import cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.files import write_text
+from probe.files import content_of, write_text
 from probe.modules import device_of
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.readout import Ncm, read
@@ -207,15 +207,15 @@ def _stored(path: Path) -> list[Accuracy]:
     if not path.exists():
         return []
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            titles, *lines = csv.reader(file)
+        text = content_of(path).decode("utf-8")
+        titles, *lines = csv.reader(StringIO(text, newline=""))
         if tuple(titles) != Accuracy._fields:
             raise ValueError(titles)
         return [
             Accuracy(int(step), int(seen), feature, int(task), float(accuracy))
             for step, seen, feature, task, accuracy in lines
         ]
-    except (ValueError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise InputError(
             f"{path} is damaged: remove it, and its steps are lost"
         ) from error

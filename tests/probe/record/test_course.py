@@ -155,6 +155,12 @@ def test_a_damaged_file_is_named(tmp_path, damage):
         recorder(tmp_path, network(), every=1)
 
 
+def test_a_folder_in_the_place_of_the_file_is_named(tmp_path):
+    (tmp_path / "runs/model/order-0/seed-0/course.csv").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"course\.csv is damaged: remove it"):
+        recorder(tmp_path, network(), every=1)
+
+
 class Told(torch.nn.Module):
     """A network whose classes share one feature across tasks; the task chooses among outputs."""
 

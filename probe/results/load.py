@@ -1,5 +1,6 @@
 """Results and predictions read from folders: saved results, and run directories."""
 
+import warnings
 from collections.abc import Callable
 from os.path import isfile
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from probe.arguments import checked
+from probe.by_layer.quarantine import quarantine_notes
 from probe.errors import InputError
 from probe.results.analysis import KIND, Analysis
 from probe.results.records import Records
@@ -81,6 +83,9 @@ def predictions(source: Analysis | str | Path) -> pd.DataFrame:
     Raises:
         InputError: The folder holds no predictions, or the analysis holds only tables.
 
+    Warns:
+        UserWarning: A file is corrupt, and was set aside.
+
     Example:
         >>> import probe, torch
         >>> net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2))
@@ -90,8 +95,12 @@ def predictions(source: Analysis | str | Path) -> pd.DataFrame:
         >>> rows[["example", "task_position", "label"]].values[:3].tolist()
         [[0, 1, 0], [1, 2, 1], [2, 1, 0]]
     """
-    if isinstance(source, str | Path) and is_run_directory(Path(source)):
-        return Records.read(Path(source)).to_frame()
+    if isinstance(source, str | Path) and is_run_directory(root := Path(source)):
+        before = quarantine_notes(root)
+        rows = Records.read(root).to_frame()
+        for note in set(quarantine_notes(root)).difference(before):
+            warnings.warn(f"rows are missing until the next run: {note}", stacklevel=3)
+        return rows
     result = load(source) if isinstance(source, str | Path) else source
     if not isinstance(result, Analysis) or result.records is None:
         where = source if isinstance(source, str | Path) else "this result"

@@ -64,6 +64,11 @@ def test_what_is_kept_is_what_is_in_memory(tmp_path: Path) -> None:
     for same in (there, probe.load(tmp_path / "run")):
         assert same.measurements().equals(here.measurements())
     assert here.readouts == ("retrain", "retrain@2", "linear")
+    file = next((tmp_path / "run" / "jobs").glob("*/*/predictions.npz"))
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match=r"missing until the next run: .*checksums"):
+        fewer = probe.predictions(tmp_path / "run")
+    assert 0 < len(fewer) < len(probe.predictions(here))
 
 
 def test_files_leave_nothing_without_out(

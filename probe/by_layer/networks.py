@@ -141,11 +141,10 @@ class TrainedNetwork:
         model = unwrapped(self.model)
         earlier = Earlier.of(before, model)
         with mode(self.model, training=False), mode(before, training=False):
-            changed = changed_blocks(blocks, earlier, model)
             tested = rewind(
                 model,
                 earlier,
-                changed,
+                blocks,
                 lambda everywhere: self._tested(None if everywhere else position),
                 limit,
                 self._as_it_is,
@@ -155,7 +154,7 @@ class TrainedNetwork:
                 model=model,
                 earlier=before,
                 before=earlier,
-                changed=changed,
+                changed=changed_blocks(blocks, earlier, model),
                 facts=facts,
                 run=run,
             )

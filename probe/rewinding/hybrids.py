@@ -16,7 +16,7 @@ outside the network's parameters, buffers and plain attributes has changed, and 
 can be said of causes.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import nan
 from statistics import fmean
@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from probe.immutable import immutable
-from probe.rewinding.blocks import Changed, Earlier, rewound
+from probe.rewinding.blocks import Blocks, Earlier, changed_blocks, rewound
 from probe.rewinding.shapley import EXACT, Coalitions, Floats
-from probe.rewinding.shared_passes import SharedPasses
 
 Tested = TypeVar("Tested")
 Names = tuple[str, ...]
@@ -39,52 +38,41 @@ Names = tuple[str, ...]
 def rewind(
     model: nn.Module,
     before: Earlier,
-    changed: Mapping[str, Changed],
+    blocks: Blocks,
     test: Callable[[bool], Tested],
     limit: int = EXACT,
     as_it_is: Tested | None = None,
     seed: int = 0,
-    passes: SharedPasses | None = None,
+    progress: Callable[[Sequence[int]], Iterable[int]] = iter,
 ) -> dict[Names, Tested]:
     """Test a network with sets of its blocks put back to an earlier network's.
 
     Args:
         model: The last network, which is as before afterwards.
         before: The earlier network.
-        changed: The blocks that have changed, by depth.
+        blocks: The blocks of the network.
         test: Tests the network on the examples of the earlier task or, if the flag is
             set, of all. It is set where one block is put back, or none.
         limit: The number of sets up to which all are tested, see `Coalitions`.
         as_it_is: The result for the network itself, if it is known.
         seed: The seed of random orders.
-        passes: The passes, if they share outputs and a test is one pass.
+        progress: Function that wraps the sets, as `tqdm` does.
 
     Returns:
-        The results by set of blocks.
+        The results by set of blocks, of those that have changed.
     """
-    masks = Coalitions(players=len(changed), limit=limit, seed=seed).masks
+    changed = changed_blocks(blocks, before, model)
     results = {}
-    # The deepest block changes most often.
-    for mask in sorted(masks, key=lambda mask: f"{mask:0{len(changed)}b}"[::-1]):
-        names = names_in(mask, changed)
+    for mask in progress(
+        Coalitions(players=len(changed), limit=limit, seed=seed).masks
+    ):
+        names = tuple(name for k, name in enumerate(changed) if mask >> k & 1)
         if not names and as_it_is is not None:
-            results[mask] = as_it_is
+            results[names] = as_it_is
             continue
         with rewound(model, [changed[name] for name in names], before):
-            if passes:
-                passes.begin(mask, shares=bool(results))
-            results[mask] = test(len(names) < 2)
-    return {names_in(mask, changed): results[mask] for mask in masks}
-
-
-def names_in(mask: int, blocks: Iterable[str]) -> Names:
-    """Return the blocks of a set.
-
-    Args:
-        mask: The set, as bits by depth.
-        blocks: All blocks, by depth.
-    """
-    return tuple(name for k, name in enumerate(blocks) if mask >> k & 1)
+            results[names] = test(len(names) < 2)
+    return results
 
 
 @immutable(eq=False)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -81,18 +81,6 @@ def rows_for(network: nn.Module, value: Value, rows: Tensor) -> Value:
     return on_device_of(network, gather(value, rows.to(device)))
 
 
-class Batch(NamedTuple):
-    """Examples of a task that are tested together.
-
-    Attributes:
-        position: The task, from 1.
-        rows: The indices of the examples within it, on the CPU.
-    """
-
-    position: int
-    rows: Tensor
-
-
 @immutable(eq=False)
 class Tests:
     """The test examples of all tasks, and the score of networks on them.
@@ -124,24 +112,6 @@ class Tests:
         few = on_device_of(network, varied(x, _MOST))
         with torch.no_grad(), tested(network):
             return self.model.class_call(network, few)
-
-    def few_outputs(self, network: nn.Module, position: int) -> Tensor:
-        """Return what is scored of a few examples: logits, or the scores by a function.
-
-        Args:
-            network: The network.
-            position: The task of the examples, from 1.
-        """
-        x, y = self.data[position - 1]
-        rows, *_ = batches(x, _FEW)
-        inputs = rows_for(network, x, rows)
-        with torch.no_grad(), tested(network):
-            if not callable(self.score):
-                return self.model.class_call(network, inputs)
-            labels = rows_for(network, y, rows)
-            return torch.as_tensor(
-                self._batch_scores(network, inputs, labels, len(rows))
-            )
 
     @property
     def is_accuracy(self) -> bool:
@@ -202,41 +172,23 @@ class Tests:
             network: The network.
             position: The task whose examples are tested, from 1; None = all tasks.
         """
-        return np.concatenate(
-            [self.scores_of(batch, network, position) for batch in self.batches]
-        )
-
-    @cached_property
-    def batches(self) -> Sequence[Batch]:
-        """The examples of all tasks in batches, in order."""
-        parts = []
-        for position, (x, _) in enumerate(self.data, 1):
-            parts += [Batch(position, rows) for rows in batches(x, self.batch_size)]
-        return parts
+        values = np.zeros(len(self.task_of))
+        for k, (x, y) in enumerate(self.data):
+            if position in (None, k + 1):
+                values[self.task_of == k] = self._task_scores(network, x, y)
+        return values
 
     @torch.no_grad()
-    def scores_of(
-        self, batch: Batch, network: nn.Module, position: int | None = None
-    ) -> Floats:
-        """Return the scores of a batch, 0 if it is of another task.
-
-        Args:
-            batch: The batch of B examples.
-            network: The network.
-            position: The task whose examples are tested, from 1; None = all tasks.
-
-        Returns:
-            The scores, (B,).
-        """
-        rows = batch.rows
-        if position not in (None, batch.position):
-            return np.zeros(len(rows))
-        x, y = self.data[batch.position - 1]
+    def _task_scores(self, network: nn.Module, x: Value, y: Value) -> Floats:
+        """Return the score of each example of a task, (n,)."""
+        parts = []
         with tested(network):
-            inputs = rows_for(network, x, rows)
-            labels = rows_for(network, y, rows)
-            with explained(inputs):
-                return self._batch_scores(network, inputs, labels, len(rows))
+            for rows in batches(x, self.batch_size):
+                batch = rows_for(network, x, rows)
+                labels = rows_for(network, y, rows)
+                with explained(batch):
+                    parts.append(self._batch_scores(network, batch, labels, len(rows)))
+        return np.concatenate(parts)
 
     def _batch_scores(
         self, network: nn.Module, x: Value, y: Value, count: int

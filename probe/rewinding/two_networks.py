@@ -1,10 +1,8 @@
 """Two networks: the last one with sets of its blocks put back to those of an earlier one."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property, partial
 
-import numpy as np
 from torch import nn
 
 from probe.immutable import immutable
@@ -12,12 +10,11 @@ from probe.modules import named_state
 from probe.rewinding.blocks import Changed, Earlier, changed_blocks, rewound
 from probe.rewinding.correspondence import Comparison, unrelated
 from probe.rewinding.estimates import Position
-from probe.rewinding.hybrids import Names, Rewinding, names_in, rewind
+from probe.rewinding.hybrids import Rewinding, rewind
 from probe.rewinding.pairs import deficit_doubt, law_failure, position_of
 from probe.rewinding.parts import Parts
-from probe.rewinding.scoring import Batch, Tests
+from probe.rewinding.scoring import Tests
 from probe.rewinding.shapley import EXACT, Floats
-from probe.rewinding.shared_passes import SharedPasses, shared_passes
 
 
 @immutable(eq=False)
@@ -32,7 +29,7 @@ class TwoNetworks:
         task: The number of tasks that the earlier network has learned, from 1.
         hybrids: The number of sets of blocks up to which all are tested.
         everywhere: Whether each set is tested on the examples of all tasks.
-        progress: Function that wraps the batches of examples, as `tqdm` does.
+        progress: Function that wraps the sets, as `tqdm` does.
     """
 
     earlier: nn.Module
@@ -42,7 +39,7 @@ class TwoNetworks:
     task: int = 1
     hybrids: int = EXACT
     everywhere: bool = False
-    progress: Callable[[Sequence[Batch]], Iterable[Batch]] = iter
+    progress: Callable[[Sequence[int]], Iterable[int]] = iter
 
     @cached_property
     def before(self) -> Earlier:
@@ -57,43 +54,21 @@ class TwoNetworks:
     @cached_property
     def rewinding(self) -> Rewinding:
         """The scores by set of blocks put back."""
-        tests = self.tests
-        parts: dict[Names, list[Floats]] = {}
-        with self._sharing() as passes:
-            for batch in self.progress(tests.batches):
-                tested = rewind(
-                    self.last,
-                    self.before,
-                    self.changed,
-                    partial(self._batch_scores, batch),
-                    self.hybrids,
-                    passes=passes,
-                )
-                for names, scores in tested.items():
-                    parts.setdefault(names, []).append(scores)
-        return Rewinding(
-            scores={names: np.concatenate(scores) for names, scores in parts.items()},
-            of_task=tests.task_of == self.task - 1,
-            limit=self.hybrids,
-        )
-
-    def _sharing(self) -> AbstractContextManager[SharedPasses | None]:
-        """Return a block in which passes through the last network share outputs, if they can."""
-        return shared_passes(
+        scores = rewind(
             self.last,
-            self.changed,
-            partial(self.tests.few_outputs, self.last, self.task),
-            self._rewound,
+            self.before,
+            self.parts.blocks,
+            partial(self._scores, self.last),
+            self.hybrids,
+            progress=self.progress,
         )
-
-    def _rewound(self, put_back: int) -> AbstractContextManager[None]:
-        names = names_in(put_back, self.changed)
-        return rewound(self.last, [self.changed[name] for name in names], self.before)
+        of_task = self.tests.task_of == self.task - 1
+        return Rewinding(scores=scores, of_task=of_task, limit=self.hybrids)
 
     @cached_property
     def saved(self) -> Floats:
         """The score of the earlier network on each example, (N,), called as it was saved."""
-        return self.tests.scores(self.earlier, None if self.everywhere else self.task)
+        return self._scores(self.earlier)
 
     @cached_property
     def outputs(self) -> tuple[int, int]:
@@ -118,9 +93,9 @@ class TwoNetworks:
         """Return the score of each example with some of the changed blocks put back, (N,)."""
         return self.rewinding.scores[blocks]
 
-    def _batch_scores(self, batch: Batch, everywhere: bool) -> Floats:
+    def _scores(self, network: nn.Module, everywhere: bool = False) -> Floats:
         all_tasks = everywhere or self.everywhere
-        return self.tests.scores_of(batch, self.last, None if all_tasks else self.task)
+        return self.tests.scores(network, None if all_tasks else self.task)
 
     def _broken_law(self) -> str:
         """Return why the law of rewinding fails, empty if it holds."""

@@ -75,10 +75,8 @@ class Chain:
         self._links: dict[torch.Size, list[Link]] = {}
         self._open = False
         self._scores = torch.empty(0)
-        # Links with their inputs: of a pass that waits for its gradients, and of the
-        # last one.
+        # Links with their inputs, of a pass that waits for its gradients.
         self._pending = list[tuple[Link, Tensor]]()
-        self._last = list[tuple[Link, Tensor]]()
 
     @torch.no_grad()
     def step(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -107,7 +105,6 @@ class Chain:
     def open(self) -> None:
         """Make the next call of the model, before `backward`, run without a graph."""
         self._open = True
-        self._last = []
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the scores (B, K) of a batch, in place of the model's `forward`."""
@@ -128,17 +125,6 @@ class Chain:
         if links and self._scores.grad is not None:
             self._backward(links, self._scores.grad)
 
-    def spared(self) -> int:
-        """Return the number of multiply-adds that the last step skipped, as all were zero."""
-        spared = 0
-        for index, (link, _) in enumerate(self._last):
-            if link.spared:
-                # For y, and the gradients of the weights and of x if they are computed.
-                products = 1 + (self._layers[index].weight in self._places)
-                products += index > self._first
-                spared += link.spared * products
-        return spared
-
     def _backward(self, links: list[tuple[Link, Tensor]], dy: Tensor) -> None:
         """Set the parameters' gradients from the links with their inputs, and that of the scores.
 
@@ -156,14 +142,14 @@ class Chain:
     def _pass(self, x: Tensor) -> tuple[list[tuple[Link, Tensor]], Tensor]:
         """Return the links for x (B, ...), each with its input, and the scores (B, K)."""
         links = self._links.setdefault(x.shape, [])
-        self._last = []
+        passed = []
         for index, layer in enumerate(self._layers):
             if index == len(links):  # the first pass of this shape
                 with _disable_current_modes():  # no counting of what makes a link
                     links.append(self._link(layer, channels_last(x)))
-            self._last.append((links[index], x))
+            passed.append((links[index], x))
             x = links[index].forward(x)
-        return self._last, x
+        return passed, x
 
     def _link(self, layer: nn.Module, x: Tensor) -> Link:
         """Return the link of a layer, for inputs like x (B, ...)."""

@@ -5,7 +5,7 @@ last. Images (B, C, H, W) are channels-last in memory.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -28,13 +28,10 @@ class Link(NamedTuple):
         backward: Function of x, the gradient of y, and whether the gradient of x is
             needed. It writes the gradients of the parameters, and returns that of x if
             it is needed.
-        spared: The number of multiply-adds that a product of the layer skips, as all
-            are zero.
     """
 
     forward: Callable[[Tensor], Tensor]
     backward: Callable[[Tensor, Tensor, bool], Tensor]
-    spared: int = 0
 
 
 def dense(
@@ -73,63 +70,8 @@ def dense(
     return Link(forward, backward)
 
 
-class Side(NamedTuple):
-    """One side, height or width, of a convolution's windows.
-
-    A tap is a row or column of the kernel. It is live if it sees the image in some
-    output; any other sees only padding.
-
-    Attributes:
-        outputs: The number of outputs.
-        live: The slice of the live taps, which make up a window.
-        image: The slice of the image in the smallest padded image that no window leaves.
-        padded: The side of this padded image.
-        taps: The number of live taps.
-    """
-
-    outputs: int
-    live: slice
-    image: slice
-    padded: int
-    taps: int
-
-
-def side(pixels: int, taps: int, stride: int, padding: int) -> Side:
-    """Measure one side of a convolution's windows.
-
-    Args:
-        pixels: The image's side.
-        taps: The kernel's side.
-        stride: The pixels from one output to the next.
-        padding: The zeros before and after the image.
-
-    >>> [*side(2, 3, 2, 1)]
-    [1, slice(1, 3, None), slice(0, 2, None), 2, 2]
-    """
-    outputs = (pixels + 2 * padding - taps) // stride + 1
-    live = []
-    for tap in range(taps):
-        seen = (stride * output - padding + tap for output in range(outputs))
-        if any(0 <= pixel < pixels for pixel in seen):
-            live.append(tap)
-    first, end = (live[0], live[-1] + 1) if live else (0, 0)
-    before = padding - first
-    padded = max(before + pixels, stride * (outputs - 1) + end - first)
-    image = slice(before, before + pixels)
-    return Side(
-        outputs=outputs,
-        live=slice(first, end),
-        image=image,
-        padded=padded,
-        taps=end - first,
-    )
-
-
 def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
     """Return the link of a convolution: one product of its weights and the windows of the image.
-
-    Taps that see only padding are left out, as their gradients are 0: on an image of 2
-    x 2, only four taps of a padded 3 x 3 kernel of stride 2 are used.
 
     Args:
         module: The convolution.
@@ -142,44 +84,38 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
     """
     if x.ndim != 4 or isinstance(module.padding, str) or not _is_plain(module):
         return None
-    height, width = map(
-        side,
-        x.shape[2:],
-        module.kernel_size,
-        module.stride,
-        module.padding,
-    )
-    live_taps = slice(None), height.live, width.live
-    live = module.weight.detach().permute(0, 2, 3, 1)[live_taps]  # (O, taps, taps, C)
-    shape = len(x), height.outputs, width.outputs, len(live)  # of y, channels last
-    if not 0 < math.prod(shape[:3]) * live[0].numel() <= _MOST:
+    outputs = []
+    for pixels, taps, stride, padding in zip(
+        x.shape[2:], module.kernel_size, module.stride, module.padding, strict=True
+    ):
+        outputs.append((pixels + 2 * padding - taps) // stride + 1)
+    shape = len(x), *outputs, module.out_channels  # of y, channels last
+    if not 0 < math.prod(shape[:3]) * module.weight[0].numel() <= _MOST:
         return None
-    rows, drows, cutting = _windows(x, height, width, module.stride)
+    rows, drows, cutting = _windows(module, x)
     # The weights as a matrix (O, D), with memory for its gradient.
-    kernel = live.contiguous()
-    matrix = kernel.view(len(live), -1)
+    weight = module.weight.detach().permute(0, 2, 3, 1)
+    kernel = weight.contiguous()
+    matrix = kernel.view(len(kernel), -1)
     places = dict(gradients)
     dweight = gradients.get(module.weight)
     if dweight is not None:
-        dlive = dweight.permute(0, 2, 3, 1)[live_taps]
-        dkernel = dlive.contiguous()
+        dweight = dweight.permute(0, 2, 3, 1)
+        dkernel = dweight.contiguous()
         places[matrix] = dkernel.view_as(matrix)
     product = dense(drows, matrix, module.bias, places)
 
     def forward(x: Tensor) -> Tensor:
-        _copy(kernel, live)
+        _copy(kernel, weight)
         return product.forward(cutting.forward(x)).view(shape).permute(0, 3, 1, 2)
 
     def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
-        # Where taps are dead, a penalty may have added to the last gradient.
-        if dweight is not None:
-            dweight.zero_()
         product.backward(rows, dy.permute(0, 2, 3, 1).reshape(len(rows), -1), wanted)
         if dweight is not None:
-            _copy(dlive, dkernel)
+            _copy(dweight, dkernel)
         return cutting.backward(x, drows, True) if wanted else dy
 
-    return Link(forward, backward, len(rows) * (module.weight.numel() - live.numel()))
+    return Link(forward, backward)
 
 
 def _is_plain(module: nn.Conv2d) -> bool:
@@ -188,22 +124,20 @@ def _is_plain(module: nn.Conv2d) -> bool:
     return is_dense and module.padding_mode == "zeros"
 
 
-def _windows(
-    x: Tensor,
-    height: Side,
-    width: Side,
-    strides: Sequence[int],
-) -> tuple[Tensor, Tensor, Link]:
+def _windows(module: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor, Link]:
     """Return the link from images like x (B, C, H, W) to their windows, a row (R, D) for each.
 
     Its forward pass fills the first tensor returned, the windows; its backward pass reads
     the second, their gradient. R = B H' W', with H' W' outputs, and D = taps taps C.
     """
+    batch, channels, height, width = x.shape
+    above, left = cast(tuple[int, int], module.padding)
     # Padded images and their gradients, and views of the unpadded ones.
-    padded = x.new_zeros(2, len(x), height.padded, width.padded, x.shape[1])
-    image, dimage = padded[:, :, height.image, width.image].permute(0, 1, 4, 2, 3)
-    views = padded.unfold(2, height.taps, strides[0])[:, :, : height.outputs]
-    views = views.unfold(3, width.taps, strides[1])[:, :, :, : width.outputs]
+    padded = x.new_zeros(2, batch, height + 2 * above, width + 2 * left, channels)
+    inner = padded[:, :, above : above + height, left : left + width]
+    image, dimage = inner.permute(0, 1, 4, 2, 3)
+    views = padded.unfold(2, module.kernel_size[0], module.stride[0])
+    views = views.unfold(3, module.kernel_size[1], module.stride[1])
     # (B, H', W', taps, taps, C), which look at the same memory as the padded images.
     windows, dwindows = views.permute(0, 1, 2, 3, 5, 6, 4).unbind()
     copied = windows.contiguous()
@@ -211,7 +145,7 @@ def _windows(
     # Windows overlap, so that a pixel has the sum of several gradients. Tap by tap there
     # is no overlap: each tap sees a pixel in one window only.
     pairs = []
-    for i, j in np.ndindex(height.taps, width.taps):
+    for i, j in np.ndindex(module.kernel_size):
         pairs.append((dwindows[:, :, :, i, j], dcopied[:, :, :, i, j]))
     numbers = windows[0, 0, 0].numel()
 

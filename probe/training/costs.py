@@ -5,7 +5,7 @@ Diaz-Rodriguez 2018 and Kemker 2018 compare learners by these, see
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import unwrap
@@ -110,14 +110,8 @@ class OpsMeter:
         self._ops_of_size: dict[int, int] = {}
 
     @contextmanager
-    def step(self, size: int, skipped: Callable[[], int] = int) -> Iterator[None]:
-        """Count a training step.
-
-        Args:
-            size: The batch size.
-            skipped: Function that returns the number of multiply-adds that the step
-                skipped.
-        """
+    def step(self, size: int) -> Iterator[None]:
+        """Count a training step on a batch of that size."""
         # Counting slows a step down: each size is counted once.
         if size in self._ops_of_size:
             yield
@@ -126,7 +120,6 @@ class OpsMeter:
             before = self.total
             with self.once():
                 yield
-            self.total += skipped()
             self._ops_of_size[size] = self.total - before
         self.steps += 1
 

@@ -205,10 +205,9 @@ def _epoch(
     update: the optimizer's step. chain: the model's training passes, None to use
     autograd.
     """
-    spared = chain.spared if chain else int
     losses = []
     for x, y in batches:
-        with meter.step(len(y), spared) if meter else nullcontext():
+        with meter.step(len(y)) if meter else nullcontext():
             # An objective sees what its data hold; a tuple only where a tail is trained.
             batch = objective.batch(cast(Tensor, x), y)
             losses.append(_gradients(model, *batch, recipe, objective, chain))

@@ -114,11 +114,10 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
     if "second" in same:
         now.second.gain = before.second.gain
     copied = deepcopy(now)
-    earlier = Earlier.of(before, now)
     tested = rewind(
         now,
-        earlier,
-        changed_blocks(parts, earlier, now),
+        Earlier.of(before, now),
+        parts,
         partial(score, now),
     )
     for names, scores in tested.items():
@@ -182,11 +181,10 @@ def test_what_lora_trains_belongs_to_the_block_of_its_layer_and_a_frozen_base_ha
     before, now = network("lora", 0), deepcopy(network("lora", 0))
     with torch.no_grad():
         now.second.parametrizations.weight[0].up.add_(1)
-    earlier = Earlier.of(before, now)
     tested = rewind(
         now,
-        earlier,
-        changed_blocks(blocks(now), earlier, now),
+        Earlier.of(before, now),
+        blocks(now),
         partial(score, now),
     )
     assert set(tested) == {(), ("second",)}
@@ -235,7 +233,7 @@ def test_a_network_is_as_before_after_a_failure_too():
         rewind(
             now,
             earlier,
-            changed_blocks(blocks(now), earlier, now),
+            blocks(now),
             partial(failing, []),
         )
     assert_same(now, copied)

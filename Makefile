@@ -11,7 +11,7 @@ UV := $(shell command -v uv)
 create = rm -rf $(1) && $(if $(UV),uv venv --python $(PYTHON),$(PYTHON) -m venv) $(1)
 install = $(if $(UV),uv pip install --python $(1)/bin/python,$(1)/bin/python -m pip install --no-compile)
 
-.PHONY: demo test test-all lowest soak zoo bench docs found lint types clean
+.PHONY: demo test test-all mutants lowest soak zoo bench docs found lint types clean
 
 demo: $(VENV)/installed
 	$(BIN)/probe demo
@@ -20,17 +20,27 @@ demo: $(VENV)/installed
 unexport PYTHONDONTWRITEBYTECODE
 
 # Two tests run side by side, each of them on one thread.
-test test-all lowest soak zoo bench docs: export OMP_NUM_THREADS := 1
+test test-all mutants lowest soak zoo bench docs: export OMP_NUM_THREADS := 1
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-# Every law, oracle, golden number and hostile model.
+# Every law, oracle, golden number and hostile model; its ten slowest are named.
 test: $(VENV)/installed-dev
-	$(PYTEST) -m "not slow and not soak"
+	$(PYTEST) -m "not slow and not soak" --durations=10
 
 # And what is marked slow: kills, full disks, Ray, large zoos. Ten networks each of timm and
 # transformers are among them where `make zoo` has installed these; elsewhere they are skipped.
 test-all: $(VENV)/installed-dev
 	$(PYTEST)
+
+# Wrong lines planted one by one, and those that no test finds. First, once for a state of the
+# code, all tests run and it is recorded which functions each calls.
+N ?= 80
+SEED ?= 1
+mutants: build/contexts $(VENV)/installed-dev
+	$(BIN)/python -m tests.mutants $(N) $(SEED)
+
+build/contexts: $(VENV)/installed-dev
+	$(PYTEST) -p tests.mutants.contexts
 
 # A few tests of each dependency, a minute of them, with the lowest versions that pyproject.toml
 # allows: 6 GB, most of it CUDA for torch. Four bounds are where they are because of these tests:

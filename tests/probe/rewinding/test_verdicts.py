@@ -1,6 +1,7 @@
 """Toy games, of which it is known what each player does, through `probe.causes`."""
 
 from copy import deepcopy
+from itertools import combinations_with_replacement, product
 
 import pytest
 import torch
@@ -88,3 +89,56 @@ ABOVE, UNSURE = (Shown(low=low, high=0.4, margin=0.01) for low in (0.1, -0.1))
 )
 def test_what_is_not_shown_is_never_read_as_nothing(broken, restored, share, expected):
     assert verdict(broken, restored, share) == expected
+
+
+ENDS = list(combinations_with_replacement(range(-3, 4), 2))
+# What every value in the three intervals has, if a verdict is given.
+CLAIMS = {
+    "none": lambda m, b, r, s: max(abs(b), abs(r), abs(s)) <= m,
+    "together": lambda m, b, r, s: max(abs(b), abs(r)) <= m and s != 0,
+    "costs": lambda m, b, r, s: min(b, r, s) > 0,
+    "helps": lambda m, b, r, s: max(b, r, s) < 0,
+    "repairs": lambda m, b, r, s: (b < m or b <= 0) and r > 0,
+    "breaks": lambda m, b, r, s: b > 0 and (r < m or r <= 0),
+    "harms": lambda m, b, r, s: max(b, r) > 0,
+    "depends": lambda m, b, r, s: min(b, r, s - m) <= 0 <= max(b, r, s + m),
+    "open": lambda m, b, r, s: True,
+}
+MIRRORED = {"repairs": "breaks", "breaks": "repairs"}
+
+
+@pytest.mark.parametrize("margin", [0, 2])
+def test_a_verdict_holds_of_every_value_within_its_intervals(margin):
+    intervals = [Shown(low=low, high=high, margin=margin) for low, high in ENDS]
+    for shown in product(intervals, repeat=3):
+        word = verdict(*shown)
+        for values in product(*((each.low, each.high) for each in shown)):
+            assert CLAIMS[word](margin, *values), (word, shown)
+        broken, restored, share = shown
+        assert verdict(restored, broken, share) == MIRRORED.get(word, word)
+
+
+@pytest.mark.parametrize("margin", [0, 2])
+def test_what_is_known_exactly_has_its_verdict(margin):
+    for values in product(range(-3, 4), repeat=3):
+        shown = [Shown(low=value, high=value, margin=margin) for value in values]
+        assert verdict(*shown) == of_values(margin, *values), values
+
+
+def of_values(margin, broken, restored, share):
+    """Return the verdict where the three values are known; `none` takes a margin."""
+    if margin and max(abs(broken), abs(restored)) <= margin:
+        return "none" if abs(share) <= margin else "together"
+    least = max(margin, 1)
+    harmful = {broken >= least, restored >= least}
+    helpful = {broken <= -least, restored <= -least}
+    if harmful == {True}:
+        return "costs" if share >= least else "depends"
+    if helpful == {True}:
+        return "helps" if share <= -least else "depends"
+    if True in harmful & helpful:
+        return "depends"
+    if True in harmful:
+        by_itself = "breaks" if broken >= least else "repairs"
+        return "depends" if share <= -least else by_itself
+    return "depends" if True in helpful and share >= least else "open"

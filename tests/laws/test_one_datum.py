@@ -1,0 +1,189 @@
+"""A stored datum changes the rows that follow from it, and no other row of any table.
+
+In the run with doubts, predictions of some owners change at once: an owner is a learner or
+control, a layer and a readout, or a network's output, or that with blocks put back. What
+may change is derived here from what each table is about.
+"""
+
+import json
+import random
+import shutil
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from probe.by_layer.jobs import jobs_of
+from probe.by_layer.plan import CONTROLS
+from probe.results.predictions import Predictions, main_head
+from probe.results.run_directory import read_plan, store_of
+from probe.results.tables import tables_of
+from tests.probe.results.test_doubts import STORED
+
+# Of a layer and a readout, and of all layers of a learner.
+OF_LAYERS = ("layers", "statements", "statement_seeds", "controls")
+OF_LEARNERS = ("metrics", "first_layer", "summary", "notes", "causes", "measurements")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Return the stored run: its plan, measurements by job, and tables."""
+    folder = tmp_path_factory.mktemp("doubts")
+    shutil.unpack_archive(STORED, folder, filter="data")
+    root = folder / "run"
+    version = json.loads((root / "study.json").read_bytes())["version"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("probe.by_layer.plan.RESULTS_VERSION", version)
+        plan = read_plan(root)
+        stored = {
+            job: store_of(plan, root, job).measurements() for job in jobs_of(plan)
+        }
+        tables = tables_of(Predictions.of(plan, stored.items()))
+        yield SimpleNamespace(plan=plan, stored=stored, tables=tables)
+
+
+def changed_rows(run, changes):
+    """Return the rows, as they were and are, that change with measurements, by table."""
+    stored = {}
+    for job, measurements in run.stored.items():
+        own = {key: new for (name, key), new in changes.items() if name == job.name}
+        stored[job] = {**measurements, **own}
+    rows = {}
+    for name, table in tables_of(Predictions.of(run.plan, stored.items())).items():
+        both = pd.concat([run.tables[name], table])
+        different = both.drop_duplicates(keep=False)
+        if len(different):
+            rows[name] = different
+    return rows
+
+
+def owner_of(job, key):
+    """Return what a measurement is of: whose layer, by which readout, blocks put back or not."""
+    readout = replace(key.readout, put_back="", since=0)
+    return job.learner, key.feature, str(readout), str(key.readout.put_back)
+
+
+def places(run):
+    """Return the measurements with predictions by their owner."""
+    of = {}
+    for job, measurements in run.stored.items():
+        for key, measurement in measurements.items():
+            if measurement.predicted:
+                of.setdefault(owner_of(job, key), []).append((job, key))
+    return of
+
+
+def turned(measurement, head, example, draw):
+    """Return a measurement with one prediction turned right or wrong."""
+    label = measurement.test.labels[example]
+    answers = measurement.predicted[head].copy()
+    others = sorted(set(measurement.test.labels.tolist()) - {int(label)})
+    was_right = answers[example] == label
+    answers[example] = draw.choice(others) if was_right else label
+    return replace(measurement, predicted={**measurement.predicted, head: answers})
+
+
+def cells(rows):
+    """Return the places of rows of measurements but F1, without values."""
+    columns = ["learner", "order", "seed", "tasks_seen", "head", "feature", "readout"]
+    rows = rows[rows["metric"] != "f1"]
+    rows = rows[[*columns, "metric", "task"]].astype(object).fillna("")
+    return set(rows.itertuples(index=False, name=None))
+
+
+def cells_of(run, job, key, head, task):
+    """Return the places in measurements that an example of a task enters by definition."""
+    place = (job.learner, job.order, job.seed, key.tasks_seen)
+    name = run.plan.tasks[task].name
+    readout = str(key.readout)
+    if key.readout.put_back:
+        return set()
+    if key.feature:
+        of_layer = (*place, "", key.feature, readout)
+        return {(*of_layer, "accuracy", name), (*of_layer, "pra", "")}
+    output = run.plan.learners[job.learner].features[-1]
+    entered = set()
+    if head in run.plan.report.heads:
+        entered.add((*place, head, "", "", "accuracy", name))
+    if head == main_head(job):
+        entered.add((*place, "", output, "", "pra", ""))
+    return entered
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_predictions_change_the_rows_of_their_owners_and_no_other(run, seed):
+    draw = random.Random(seed)
+    changes = {}
+    owners = set()
+    expected = set()
+    at_the_end = set()
+    for owner, of_owner in places(run).items():
+        if draw.random() < 0.7:
+            continue
+        job, key = draw.choice(of_owner)
+        measurement = run.stored[job][key]
+        head = draw.choice(sorted(set(measurement.predicted) - {"half"}))
+        # Rewound networks have a class too many where they were not tested.
+        tested = measurement.predicted[head] <= measurement.test.labels.max()
+        example = draw.choice(tested.nonzero()[0].tolist())
+        changes[job.name, key] = turned(measurement, head, example, draw)
+        owners.add(owner)
+        task = measurement.test.tasks[example]
+        expected |= cells_of(run, job, key, head, task)
+        if key.tasks_seen == job.last:
+            at_the_end.add(owner)
+    rows = changed_rows(run, changes)
+    assert set(rows) <= {*OF_LAYERS, *OF_LEARNERS}
+    assert cells(rows["measurements"]) == expected
+    for name in OF_LAYERS:
+        for row in rows[name].itertuples():
+            assert owners_of(row) & owners, (name, row)
+    learners = {learner for learner, *_ in owners}
+    for name in ("causes", "notes"):
+        changed = rows.get(name, run.tables[name][:0])
+        assert set(changed["learner"]) <= learners - set(CONTROLS)
+    # Of this learner nothing is missing or withheld.
+    layers = rows["layers"].query("learner == 'finetune'")
+    seen = set(zip(layers["feature"], layers["readout"], strict=True))
+    for learner, feature, readout, put_back in at_the_end:
+        if learner == "finetune" and put_back == "rewound":
+            assert learner in set(rows["causes"]["learner"])
+        elif learner == "finetune" and feature and not put_back:
+            assert (feature, readout) in seen
+
+
+def owners_of(row):
+    """Return the owners on which a row about a layer may depend."""
+    owners = set()
+    for learner in (row.learner, *CONTROLS):
+        owners.add((learner, "", "", ""))
+        for put_back in ("", "upstream", "block"):
+            owners.add((learner, row.feature, row.readout, put_back))
+    return owners
+
+
+def test_costs_and_seconds_change_their_own_rows(run):
+    job = next(job for job in run.stored if job.learner == "finetune")
+    measurements = run.stored[job]
+    key = max(key for key in measurements if measurements[key].cost)
+    spent = measurements[key].cost
+    kept_bytes = spent.cost.kept_bytes + 1_000_000
+    changed = replace(spent, cost=replace(spent.cost, kept_bytes=kept_bytes))
+    cost = replace(measurements[key], cost=changed)
+    rows = changed_rows(run, {(job.name, key): cost})
+    assert set(rows) == {"costs", "metrics"}
+    assert_one(rows["costs"], job, key)
+    assert set(rows["metrics"]["metric"]) == {"model_size_mb"}
+    slower = replace(spent, seconds=spent.seconds + 1)
+    seconds = replace(measurements[key], cost=slower)
+    rows = changed_rows(run, {(job.name, key): seconds})
+    assert set(rows) == {"times"}
+    assert_one(rows["times"], job, key)
+
+
+def assert_one(rows, job, key):
+    """Check that one row changed, of a job after as many tasks: as it was, and as it is."""
+    place = (job.learner, job.order, job.seed, key.tasks_seen)
+    columns = rows[["learner", "order", "seed", "tasks_seen"]]
+    assert list(columns.itertuples(index=False, name=None)) == [place] * 2

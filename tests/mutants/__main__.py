@@ -1,0 +1,142 @@
+"""Plants wrong lines one by one, and prints those that no test finds: `make mutants N=80 SEED=1`.
+
+Half of the lines are in files that changed last, half of them where one function hands
+something to another; the same seed plants the same lines. For each, the tests that call
+the function run, the quickest first, up to `SECONDS`.
+"""
+
+import argparse
+import importlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.changes import changes_of
+from tests.mutants.contexts import PRODUCT, ROOT, recorded
+
+SECONDS = 240
+# Imported once: every process that runs tests of a wrong line is forked.
+PRELOADED = (
+    "torch",
+    "torchvision",
+    "pandas",
+    "sklearn.linear_model",
+    "scipy.stats",
+    "matplotlib.pyplot",
+    "hypothesis",
+)
+
+
+def git(*arguments):
+    """Return the lines that git prints."""
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    return done.stdout.splitlines()
+
+
+def planted(count, seed, since):
+    """Return the changes to plant."""
+    generator = random.Random(seed)
+    rooms = [Path(folder).name for folder in PRODUCT]
+    recent = set(git("diff", "--name-only", since, "--", *rooms))
+    pools = {}
+    for file in sorted(git("ls-files", *rooms)):
+        if file.endswith(".py"):
+            for change in changes_of(file, (ROOT / file).read_bytes()):
+                pools.setdefault((file in recent, change.joins), []).append(change)
+    chosen = []
+    for number in range(count):
+        pool = pools.get((number % 2 == 0, number // 2 % 2 == 0))
+        if pool:
+            chosen.append(pool.pop(generator.randrange(len(pool))))
+    return chosen
+
+
+def names_of_tests(change, tests_of):
+    """Return the tests that call the changed function, or any of the module outside of one."""
+    if change.function:
+        tests = tests_of.get(f"{change.file}:{change.function}", [])
+    else:
+        calling = set()
+        for place, own in tests_of.items():
+            if place.startswith(f"{change.file}:"):
+                calling |= set(own)
+        tests = sorted(calling, key=lambda test: test[1])
+    return [name for name, _ in tests]
+
+
+def outcome(tests, copy):
+    """Return in a word how the tests end in a copy of the tree, and the first that failed."""
+    said = copy / "said.txt"
+    process = os.fork()
+    if process == 0:
+        os.setsid()
+        os.chdir(copy)
+        terminal = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(terminal, 1)
+        os.dup2(terminal, 2)
+        options = ["-x", "-q", "-m", "not soak", "-p", "no:cacheprovider", "--tb=no"]
+        os._exit(pytest.main([*options, *tests]))
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.1)
+    else:
+        os.killpg(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        return "time is up", ""
+    failed = [line for line in said.read_text().splitlines() if "FAILED " in line]
+    name = failed[0].split("FAILED ")[1] if failed else ""
+    return "survives" if status == 0 else "found", name
+
+
+def copy_of_the_tree(folder):
+    """Copy what git knows into a folder, and return it."""
+    for file in git("ls-files"):
+        target = folder / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, target)
+    return folder
+
+
+def main():
+    """Plant lines, and print how many were found in each room."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int)
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--since", default="HEAD~20")
+    chosen = parser.parse_args()
+    tests_of = recorded()
+    for name in PRELOADED:
+        importlib.import_module(name)
+    counts = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = copy_of_the_tree(Path(folder).resolve())
+        for change in planted(chosen.count, chosen.seed, chosen.since):
+            source = (copy / change.file).read_bytes()
+            (copy / change.file).write_bytes(change.applied(source))
+            tests = names_of_tests(change, tests_of)
+            word, test = outcome(tests, copy) if tests else ("no test calls it", "")
+            (copy / change.file).write_bytes(source)
+            counts[change.file.partition("/")[0], word] += 1
+            print(
+                f"{word}: {change.file}:{change.line}", test or f"({len(tests)} tests)"
+            )
+            print(f"    {change.before!r}\n    {change.after!r}", flush=True)
+    for (room, word), count in sorted(counts.items()):
+        print(f"{room}: {count} {word}")
+
+
+if __name__ == "__main__":
+    main()

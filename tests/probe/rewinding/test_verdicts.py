@@ -92,19 +92,30 @@ def test_what_is_not_shown_is_never_read_as_nothing(broken, restored, share, exp
 
 
 ENDS = list(combinations_with_replacement(range(-3, 4), 2))
-# What every value in the three intervals has, if a verdict is given.
-CLAIMS = {
-    "none": lambda m, b, r, s: max(abs(b), abs(r), abs(s)) <= m,
-    "together": lambda m, b, r, s: max(abs(b), abs(r)) <= m and s != 0,
-    "costs": lambda m, b, r, s: min(b, r, s) > 0,
-    "helps": lambda m, b, r, s: max(b, r, s) < 0,
-    "repairs": lambda m, b, r, s: (b < m or b <= 0) and r > 0,
-    "breaks": lambda m, b, r, s: b > 0 and (r < m or r <= 0),
-    "harms": lambda m, b, r, s: max(b, r) > 0,
-    "depends": lambda m, b, r, s: min(b, r, s - m) <= 0 <= max(b, r, s + m),
-    "open": lambda m, b, r, s: True,
-}
 MIRRORED = {"repairs": "breaks", "breaks": "repairs"}
+
+
+def holds(word, margin, broken, restored, share):
+    """Return whether what a verdict claims is so of three values."""
+    ends = (broken, restored)
+    match word:
+        case "none":
+            return max(abs(broken), abs(restored), abs(share)) <= margin
+        case "together":
+            return max(abs(broken), abs(restored)) <= margin and share != 0
+        case "costs":
+            return min(*ends, share) > 0
+        case "helps":
+            return max(*ends, share) < 0
+        case "repairs":
+            return restored > 0 and broken <= max(margin - 1, 0)
+        case "breaks":
+            return broken > 0 and restored <= max(margin - 1, 0)
+        case "harms":
+            return max(ends) > 0
+        case "depends":
+            return min(*ends, share - margin) <= 0 <= max(*ends, share + margin)
+    return word == "open"
 
 
 @pytest.mark.parametrize("margin", [0, 2])
@@ -112,8 +123,9 @@ def test_a_verdict_holds_of_every_value_within_its_intervals(margin):
     intervals = [Shown(low=low, high=high, margin=margin) for low, high in ENDS]
     for shown in product(intervals, repeat=3):
         word = verdict(*shown)
-        for values in product(*((each.low, each.high) for each in shown)):
-            assert CLAIMS[word](margin, *values), (word, shown)
+        ends = [(each.low, each.high) for each in shown]
+        for values in product(*ends):
+            assert holds(word, margin, *values), (word, shown)
         broken, restored, share = shown
         assert verdict(restored, broken, share) == MIRRORED.get(word, word)
 

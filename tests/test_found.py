@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import figures
+from scenarios.commands import listing
 from scenarios.study.study_file import preset_names
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -205,6 +206,17 @@ def test_every_command_is_one():
             assert all(hasattr(figures, kind) for kind in kinds.split(",")), command
         if dotted := re.match(r"(probe|scenarios)(\.\w+)+", command):
             assert resolved(dotted[0]) is not None
+
+
+def test_presets_are_listed_as_run_in_full_where_a_study_here_is_their_run(writer):
+    """With `--data` at most: a variant or another data set is not the preset itself."""
+    in_full = set()
+    for study in writer.STUDIES.values():
+        if plain := re.fullmatch(r"probe run (\S+)( --data DIR)?", study["command"]):
+            in_full.add(plain[1])
+    for preset in listing.names()["presets"]:
+        is_marked = preset["about"].endswith("we have not run it in full")
+        assert is_marked == (preset["name"] not in in_full), preset
 
 
 def test_every_item_of_the_checklist_ran_or_says_why_not(writer):

@@ -14,7 +14,7 @@ from typing_extensions import TypeVar, dataclass_transform
 from probe.arguments import checked
 from probe.errors import InputError, unknown
 from probe.immutable import immutable
-from probe.validation import configuration
+from probe.validation import configuration, shown
 
 if TYPE_CHECKING:
     from torch import nn
@@ -304,7 +304,13 @@ def mark(what: Marked, entry: Entry) -> Marked:
         raise InputError(
             f"a name must be up to 80 letters, digits, _, : and -, got {name!r}"
         )
-    setattr(what, _MARKS, (*marks_of(what), entry))
+    try:
+        setattr(what, _MARKS, (*marks_of(what), entry))
+    except (AttributeError, TypeError):
+        raise InputError(
+            f"{name!r} must mark a function or class written in Python, got "
+            f"{shown(what)}: wrap it in one"
+        ) from None
     return what
 
 

@@ -26,7 +26,7 @@ def check_model(model: object) -> None:
         model: The object.
 
     Raises:
-        InputError: The object is not a model.
+        InputError: The object is no model, an unfinished one, or scripted.
     """
     if not isinstance(model, nn.Module):
         got = type(model).__name__
@@ -35,6 +35,13 @@ def check_model(model: object) -> None:
         raise InputError(
             f"the model must be an instance of torch.nn.Module, got {got}: make one"
         )
+    if not hasattr(model, "_parameters"):
+        raise InputError(
+            f"{type(model).__name__} is no complete module: call super().__init__() "
+            "first in its __init__"
+        )
+    if isinstance(model, torch.jit.ScriptModule):
+        raise InputError("the model is scripted: use the module it comes from")
 
 
 def check_values(model: nn.Module) -> None:

@@ -11,6 +11,7 @@ from probe.errors import InputError
 from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import (
+    check_model,
     check_network,
     check_not_quantized,
     check_values,
@@ -100,6 +101,7 @@ def _network(source: Any, model: Model, name: str) -> tuple[nn.Module, list[str]
         model = replace(source, call=model.call)
         source = source.network
     if isinstance(source, nn.Module):
+        check_model(source)
         check_values(source)
         return copied(unwrapped(source)).eval(), []
     if not isinstance(source, str | Path):

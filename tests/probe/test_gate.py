@@ -1,6 +1,9 @@
 """The gate: every public way in refuses the same networks and test data, and takes sound ones."""
 
+import copy
 import random
+import re
+from collections import OrderedDict
 from functools import partial
 from types import MappingProxyType
 
@@ -283,6 +286,36 @@ class Packed(nn.Linear):
 
     def set_extra_state(self, state):
         assert state == b"int8"
+
+
+class Unfinished(nn.Module):
+    """A network whose `__init__` forgets that of its class."""
+
+    def __init__(self):
+        self.ready = True
+
+
+@pytest.mark.parametrize("entry", ["causes", "diff", "analyze"])
+@pytest.mark.parametrize(
+    ("made", "word"),
+    [
+        (torch.jit.script, "is scripted"),
+        (lambda network: Unfinished(), "super().__init__()"),
+    ],
+)
+def test_modules_that_take_no_hooks_are_refused(tmp_path, entry, made, word):
+    layers = {"a": nn.Linear(6, 8), "b": nn.Linear(8, 4)}
+    before = nn.Sequential(OrderedDict(layers))
+    after = copy.deepcopy(before)
+    for pair in ((made(before), after), (before, made(after))):
+        with pytest.raises(InputError, match=re.escape(word)):
+            TESTED[entry](tmp_path, *pair, lambda x, y: (x, y))
+
+
+@pytest.mark.parametrize("what", [int, len])
+def test_what_takes_no_mark_is_refused(what):
+    with pytest.raises(InputError, match="written in Python"):
+        probe.network("sum")(what)
 
 
 @pytest.mark.parametrize("entry", ["causes", "diff", "analyze"])

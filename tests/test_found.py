@@ -8,11 +8,12 @@ from functools import reduce
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import figures
-from scenarios.study.study_file import preset_names
+from scenarios.study.study_file import check_study, preset_names, read_study
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -152,6 +153,35 @@ def test_what_claim_9_says_of_cheap_measures_holds(writer):
     rows = writer.findings.correlations("cheap").set_index(["costly", "cheap"])
     assert rows.low["missing (retraining)"].min() > 0.5
     assert rows.low["forgotten (linear)"].max() < 0.5
+
+
+@pytest.mark.parametrize("digit", range(10))
+def test_inc_x_learns_all_digits_but_x_and_then_x(digit):
+    """Kemker 2018's table S6, in the order of the paper."""
+    path = str(DOCS / "found/kemker-inc/study.toml")
+    study = check_study(read_study(path, str(digit) if digit else None), path)
+    others = [label for label in range(10) if label != digit]
+    assert study.name == f"kemker-inc-{digit}"
+    assert study.scenario.tasks == (tuple(others), (digit,))
+    assert [learner.kind for learner in study.learners.values()] == [
+        "geppnet",
+        "geppnet_stm",
+    ]
+
+
+def test_a_share_of_the_images_comes_last_class_by_class(monkeypatch):
+    """Our reading of Kemker 2018's table S7; a share of 0 or 1 has no empty session."""
+    monkeypatch.syspath_prepend(str(DOCS / "found/kemker-fel"))
+    sessions = importlib.import_module("make_shares").sessions
+    y = np.arange(60) % 2
+    tasks = sessions(y, 0.5, seed=0)
+    first = y[tasks == 0]
+    assert len(first) == 30
+    assert set(first) == {0, 1}
+    for task in (1, 2):
+        assert set(y[tasks == task]) == {task - 1}
+    assert (sessions(y, 0, seed=0) == 0).all()
+    assert (sessions(y, 1, seed=0) == y).all()
 
 
 def test_prose_by_hand_is_short(writer):

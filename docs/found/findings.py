@@ -261,15 +261,15 @@ def switches(study: str) -> pd.DataFrame:
         line = {"switch": switch, **by_digit(own)}
         default = off.loc["GeppNet" if learner == "geppnet" else "default"]
         changes = off.loc[switch] - default
-        line["new class off"] = as_points(off.loc[switch].new_off)
-        line["change"] = as_points(changes.new_off)
-        line["base"] = f"{100 * own.base.mean():.1f}"
-        line["base off"] = as_points(off.loc[switch].base_off)
-        line["change "] = as_points(changes.base_off)
+        line["new class off by"] = as_points(off.loc[switch].new_off)
+        line["its change"] = as_points(changes.new_off)
+        line["base after"] = f"{100 * own.base.mean():.1f}"
+        line["base off by"] = as_points(off.loc[switch].base_off)
+        line["change of that"] = as_points(changes.base_off)
         lines.append(line)
     for learner, own in paper.groupby("learner", sort=False):
         line = {"switch": f"{method(str(learner))}, paper", **by_digit(own)}
-        line["base"] = f"{100 * own.base.mean():.1f}"
+        line["base after"] = f"{100 * own.base.mean():.1f}"
         lines.append(line)
     return pd.DataFrame(lines).fillna("")
 

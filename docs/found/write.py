@@ -50,7 +50,7 @@ TITLES = {
     "murata": "The paper's findings",
     "sessions": "All sessions together",
     "settings": "Changes by one setting",
-    "switches": "GeppNet+STM by one setting",
+    "switches": "GeppNet+STM by one setting, and its mean distance from the paper in points",
     "variants": "By method",
 }
 NEVER = {

@@ -63,6 +63,7 @@ SWITCHES = {
     "half of the draws new": Switch(copies=9),
     "GeppNet": Switch(replays=0),
     "GeppNet, threshold 0": Switch({"threshold": 0.0}, replays=0),
+    "GeppNet, a quarter of the draws new": Switch(copies=3, replays=0),
 }
 
 

@@ -179,7 +179,7 @@ def test_a_share_of_the_images_comes_last_class_by_class(monkeypatch):
 
 
 def test_what_is_said_of_geppnet_holds_in_the_tables(writer):
-    """Of STM, two switches bring both the new class and the base nearer to the paper."""
+    """Two switches bring new class and base nearer to the paper, and GeppNet's base away."""
 
     def ends(cell):
         return [float(end) for end in re.findall(r"[\[ ](-?[\d.]+)(?=[,\]])", cell)]
@@ -190,7 +190,7 @@ def test_what_is_said_of_geppnet_holds_in_the_tables(writer):
     nearer = highs.index[(highs < 0).all(axis=1)]
     assert list(nearer) == ["threshold 0", "a quarter of the draws new"]
     for switch in nearer:
-        assert ends(rows["its change"][f"GeppNet, {switch}"])[0] > 0
+        assert ends(rows["change of that"][f"GeppNet, {switch}"])[0] > 0
 
 
 def test_prose_by_hand_is_short(writer):

@@ -45,7 +45,10 @@ def entropy(x: Codes) -> float:
     return _entropy(np.bincount(x))
 
 
-def conditional_entropy(x: Codes, y: Codes) -> float:
+def conditional_entropy(
+    x: Codes,
+    y: Codes,
+) -> float:
     """Return H(X|Y) = -sum_j P(y_j) sum_i P(x_i|y_j) log2 P(x_i|y_j), in bits.
 
     Args:
@@ -69,10 +72,14 @@ def conditional_entropy(x: Codes, y: Codes) -> float:
         )
     counts = _joint_counts(x, y)
     entropies = [_entropy(column) for column in counts.T]
-    return float(np.average(entropies, weights=counts.sum(0)))
+    examples = counts.sum(0)
+    return float(np.average(entropies, weights=examples))
 
 
-def information_gain(x: Codes, y: Codes) -> float:
+def information_gain(
+    x: Codes,
+    y: Codes,
+) -> float:
     """Return IG(X|Y) = H(X) - H(X|Y), in bits, rounded to 12 decimals.
 
     Args:
@@ -90,7 +97,8 @@ def information_gain(x: Codes, y: Codes) -> float:
     >>> information_gain(np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1]))
     1.0
     """
-    return max(0.0, round(entropy(x) - conditional_entropy(x, y), 12))
+    gain = entropy(x) - conditional_entropy(x, y)
+    return max(0.0, round(gain, 12))
 
 
 def symmetric_uncertainty(codes: Codes) -> Floats:

@@ -8,12 +8,13 @@ from functools import reduce
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import figures
 from scenarios.commands import listing
-from scenarios.study.study_file import preset_names
+from scenarios.study.study_file import check_study, preset_names, read_study
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -153,6 +154,44 @@ def test_what_claim_9_says_of_cheap_measures_holds(writer):
     rows = writer.findings.correlations("cheap").set_index(["costly", "cheap"])
     assert rows.low["missing (retraining)"].min() > 0.5
     assert rows.low["forgotten (linear)"].max() < 0.5
+
+
+@pytest.mark.parametrize("digit", range(10))
+def test_inc_x_learns_all_digits_but_x_and_then_x(digit):
+    """Kemker 2018's table S6, in the order of the paper."""
+    path = str(DOCS / "found/kemker-inc/study.toml")
+    study = check_study(read_study(path, str(digit) if digit else None), path)
+    others = [label for label in range(10) if label != digit]
+    assert study.name == f"kemker-inc-{digit}"
+    assert study.scenario.tasks == (tuple(others), (digit,))
+
+
+def test_a_share_of_the_images_comes_last_class_by_class(monkeypatch):
+    """Our reading of Kemker 2018's table S7; a share of 0 or 1 has no empty session."""
+    monkeypatch.syspath_prepend(str(DOCS / "found/kemker-fel"))
+    sessions = importlib.import_module("make_shares").sessions
+    y = np.arange(60) % 2
+    tasks = sessions(y, 0.5, seed=0)
+    assert sum(tasks == 0) == 30
+    assert set(y[tasks == 0]) == {0, 1}
+    assert (tasks == 1 + y)[tasks > 0].all()
+    assert (sessions(y, 0, seed=0) == 0).all()
+    assert (sessions(y, 1, seed=0) == y).all()
+
+
+def test_what_is_said_of_geppnet_holds_in_the_tables(writer):
+    """Two switches bring new class and base nearer to the paper, and GeppNet's base away."""
+
+    def ends(cell):
+        return [float(end) for end in re.findall(r"[\[ ](-?[\d.]+)(?=[,\]])", cell)]
+
+    rows = writer.findings.switches("kemker-inc").set_index("switch")
+    settings = rows[rows["its change"] != ""]
+    highs = settings[["its change", "change of that"]].map(lambda cell: ends(cell)[1])
+    nearer = highs.index[(highs < 0).all(axis=1)]
+    assert list(nearer) == ["threshold 0", "a quarter of the draws new"]
+    for switch in nearer:
+        assert ends(rows["change of that"][f"GeppNet, {switch}"])[0] > 0
 
 
 def test_prose_by_hand_is_short(writer):

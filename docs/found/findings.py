@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from published import LABELS, pairs, published
 from scipy import stats
 from tables import method, table, where, with_interval
+
+from probe.analysis.intervals import half_width
 
 PAIR = ["seed", "learner", "feature"]
 Differences = dict[str, pd.Series]
@@ -205,6 +208,96 @@ def costly_measures(study: str) -> dict[str, pd.Series]:
         rows = rows[rows.task_position.isna()]
         measures[name] = rows.set_index(PAIR).value
     return measures
+
+
+def sessions(study: str) -> pd.DataFrame:
+    """Return by method and column how far all sessions together are from the paper's.
+
+    The interval is over the sessions, as the paper prints one run of each.
+    """
+    rows = pairs(study)
+    rows = rows.assign(
+        method=rows.row.str.rpartition("-")[0].map(method),
+        difference=rows["mean"] - rows.value,
+        half=rows.apply(half_of, axis=1),
+    )
+    lines = []
+    for (name, metric), own in rows.groupby(["method", "metric"], sort=False):
+        line = {
+            "method": name,
+            "column": LABELS[metric.partition("[")[0]],
+            "ours": f"{100 * own['mean'].mean():.1f}",
+            "paper": f"{100 * own.value.mean():.1f}",
+            "difference, in points": as_points(own.difference),
+            "sessions beyond our interval": str(
+                (own.difference.abs() > own.half).sum()
+            ),
+        }
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def half_of(row: pd.Series) -> float:
+    """Return half of the 95 % interval of a mean over seeds."""
+    return half_width(row["std"], int(row["seeds"]))
+
+
+def switches(study: str) -> pd.DataFrame:
+    """Return by changed setting the new class's accuracy, and how far from the paper's it is.
+
+    The distance is the mean over sessions of the absolute difference, in points; its
+    change is paired by seed with the default's. `base` is the base after the increment.
+    """
+    rows = table(study, "switches")
+    is_geppnet = rows.switch.str.startswith("GeppNet")
+    rows["learner"] = np.where(is_geppnet, "geppnet", "geppnet_stm")
+    paper = printed(study, rows)
+    both = rows.merge(paper, on=["learner", "digit"], suffixes=("", "_paper"))
+    for column in ("new", "base"):
+        both[f"{column}_off"] = (both[column] - both[f"{column}_paper"]).abs()
+    off = both.groupby(["switch", "seed"])[["new_off", "base_off"]].mean()
+    lines = []
+    for (learner, switch), own in rows.groupby(["learner", "switch"], sort=False):
+        line = {"switch": switch, **by_digit(own)}
+        default = off.loc["GeppNet" if learner == "geppnet" else "default"]
+        changes = off.loc[switch] - default
+        line["new class off by"] = as_points(off.loc[switch].new_off)
+        line["its change"] = as_points(changes.new_off)
+        line["base after"] = f"{100 * own.base.mean():.1f}"
+        line["base off by"] = as_points(off.loc[switch].base_off)
+        line["change of that"] = as_points(changes.base_off)
+        lines.append(line)
+    for learner, own in paper.groupby("learner", sort=False):
+        line = {"switch": f"{method(str(learner))}, paper", **by_digit(own)}
+        line["base after"] = f"{100 * own.base.mean():.1f}"
+        lines.append(line)
+    return pd.DataFrame(lines).fillna("")
+
+
+def by_digit(rows: pd.DataFrame) -> dict[str, str]:
+    """Return the new class's accuracy in each session, in %."""
+    means = rows.groupby("digit").new.mean()
+    return {f"Inc-{digit}": f"{100 * mean:.1f}" for digit, mean in means.items()}
+
+
+def printed(study: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the paper's accuracies; the base's after the increment follows from the others."""
+    numbers = published(study).set_index(["learner", "metric"]).value
+    # The new class's part of the test images.
+    parts = (rows.overall - rows.base) / (rows.new - rows.base)
+    lines = []
+    for learner in rows.learner.unique():
+        for digit, part in parts.groupby(rows.digit).median().items():
+            own = numbers[f"{learner}-{digit}"]
+            new = own["alpha_new[2]"]
+            line = {
+                "learner": learner,
+                "digit": digit,
+                "new": new,
+                "base": (own["alpha_all[2]"] - part * new) / (1 - part),
+            }
+            lines.append(line)
+    return pd.DataFrame(lines)
 
 
 def cheap_measures(study: str) -> dict[str, pd.Series]:

@@ -14,6 +14,9 @@ LABELS = {
     "average_accuracy": "A",
     "forgetting": "F",
     "intransigence": "I",
+    "alpha_base": "base before",
+    "alpha_new": "new class",
+    "alpha_all": "overall",
 }
 SAME_TABLE = {
     "chaudhry-authors": "chaudhry-single",

@@ -190,9 +190,13 @@ def doubts(study: str) -> pd.DataFrame:
 
 
 def variants(study: str, metric: str) -> pd.DataFrame:
-    """Return a metric of methods named METHOD-VARIANT, in %: a line for each method."""
-    rows = where(table(study, "metrics"), metric=metric)
-    rows = rows[rows.feature.isna()]
+    """Return a metric of methods named METHOD-VARIANT, in %: a line for each method.
+
+    Of a metric over the tasks without its `[i]`, the last is meant.
+    """
+    rows = table(study, "metrics")
+    rows = rows[rows.feature.isna() & rows.metric.str.startswith(metric)]
+    rows = rows.groupby("learner", sort=False).tail(1)
     parts = rows.learner.str.rsplit("-", n=1)
     rows = rows.assign(
         method=parts.str[0].map(method),

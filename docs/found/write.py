@@ -38,7 +38,9 @@ EXTRA_TABLES = {
     "cheap": findings.cheap,
     "multimodal": tables.multimodal,
     "murata": findings.murata,
+    "sessions": findings.sessions,
     "settings": findings.settings,
+    "switches": findings.switches,
     "variants": tables.variants,
 }
 TITLES = {
@@ -46,7 +48,9 @@ TITLES = {
     "cheap": "Cheap beside costly",
     "multimodal": "Omega by the data set learned first",
     "murata": "The paper's findings",
+    "sessions": "All sessions together",
     "settings": "Changes by one setting",
+    "switches": "GeppNet+STM by one setting, and its mean distance from the paper in points",
     "variants": "By method",
 }
 NEVER = {

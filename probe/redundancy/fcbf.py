@@ -22,9 +22,83 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from probe.analysis.variance import Floats
+from probe.errors import InputError
 
 Codes = NDArray[np.integer[Any]]
 """The bin that each example is in: whole numbers from 0."""
+
+
+def entropy(x: Codes) -> float:
+    """Return H(X) = -sum_i P(x_i) log2 P(x_i), in bits.
+
+    Args:
+        x: The bin of each example, (N,).
+
+    Returns:
+        H(X), at least 0; 0 for a constant.
+
+    Source: Kemker 2018, eq. 6.
+
+    >>> entropy(np.array([0, 0, 1, 1])), entropy(np.array([0, 1, 2, 3]))
+    (1.0, 2.0)
+    """
+    return _entropy(np.bincount(x))
+
+
+def conditional_entropy(
+    x: Codes,
+    y: Codes,
+) -> float:
+    """Return H(X|Y) = -sum_j P(y_j) sum_i P(x_i|y_j) log2 P(x_i|y_j), in bits.
+
+    Args:
+        x: The bin of each example in X, (N,).
+        y: The bin of each example in Y, (N,).
+
+    Returns:
+        H(X|Y), from 0, where Y determines X, to H(X), where they are independent.
+
+    Raises:
+        InputError: The lengths differ.
+
+    Source: Kemker 2018, eq. 7.
+
+    >>> conditional_entropy(np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1]))
+    1.0
+    """
+    if len(x) != len(y):
+        raise InputError(
+            f"x has {len(x)} examples, y has {len(y)}: give both of the same examples"
+        )
+    counts = _joint_counts(x, y)
+    entropies = [_entropy(column) for column in counts.T]
+    examples = counts.sum(0)
+    return float(np.average(entropies, weights=examples))
+
+
+def information_gain(
+    x: Codes,
+    y: Codes,
+) -> float:
+    """Return IG(X|Y) = H(X) - H(X|Y), in bits, rounded to 12 decimals.
+
+    Args:
+        x: The bin of each example in X, (N,).
+        y: The bin of each example in Y, (N,).
+
+    Returns:
+        IG(X|Y), the same for (Y, X): from 0, where X and Y are independent, to H(X).
+
+    Raises:
+        InputError: The lengths differ.
+
+    Source: Kemker 2018, eq. 8.
+
+    >>> information_gain(np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1]))
+    1.0
+    """
+    gain = entropy(x) - conditional_entropy(x, y)
+    return max(0.0, round(gain, 12))
 
 
 def symmetric_uncertainty(codes: Codes) -> Floats:

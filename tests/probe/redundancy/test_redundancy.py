@@ -2,7 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import stats
+from sklearn.metrics import mutual_info_score
 
+from probe.errors import InputError
+from probe.redundancy import fcbf
 from probe.redundancy.fcbf import non_redundant, relevance, symmetric_uncertainty
 from probe.redundancy.table import Redundancy, write_redundancy
 from tests.probe.redundancy.test_bins import entropy
@@ -65,6 +69,33 @@ def test_the_matrix_is_that_of_the_definition(bins):
     assert symmetric_uncertainty(codes) == pytest.approx(plain, abs=1e-11)
     with_class = np.array([uncertainty(x, labels) for x in codes.T])
     assert relevance(codes, labels) == pytest.approx(with_class, abs=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_entropies_and_gain_are_those_of_scipy_and_scikit_learn(seed):
+    """Kemker 2018's eq. 6 to 8; some bins have no example."""
+    codes, labels = some_codes([5], examples=80, seed=seed)
+    x = 2 * codes[:, 0]
+    counts = np.bincount(x)
+    bits = stats.entropy(counts, base=2)
+    nats = mutual_info_score(x, labels)
+    gain = nats / np.log(2)
+    assert 0.01 < gain < bits - 0.01
+    assert fcbf.entropy(x) == pytest.approx(bits)
+    conditional = fcbf.conditional_entropy(x, labels)
+    assert conditional == pytest.approx(bits - gain)
+    assert fcbf.information_gain(x, labels) == pytest.approx(gain)
+
+
+def test_a_gain_is_exactly_zero_of_independent_variables_and_all_of_a_copy():
+    x = np.arange(21) // 3
+    independent = np.arange(21) % 3
+    assert fcbf.information_gain(x, independent) == 0
+    assert fcbf.conditional_entropy(x, x) == 0
+    gain = fcbf.information_gain(x, x)
+    assert gain == pytest.approx(np.log2(7))
+    with pytest.raises(InputError, match="21 examples, y has 1"):
+        fcbf.information_gain(x, x[:1])
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.02])

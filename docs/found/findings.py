@@ -137,13 +137,17 @@ def f1_findings(
 
 
 def settings(study: str, head: str) -> pd.DataFrame:
-    """Return how far each single setting moves A5 and F5 of each method, paired by seed."""
-    rows = where(
+    """Return how far each single setting moves A5, F5 and I5 of each method, paired by seed.
+
+    I5 is left out where no network was trained on all tasks.
+    """
+    every = where(
         table(study, "measurements"),
         head=head,
         metric="accuracy",
     )
-    rows = rows[rows.learner.str.contains("-")]
+    rows = every[every.learner.str.contains("-")]
+    reference = every[every.learner == "cumulative"]
     lines = []
     for learner in rows.learner.unique():
         kind, _, setting = learner.partition("-")
@@ -157,15 +161,18 @@ def settings(study: str, head: str) -> pd.DataFrame:
             "F5": f"{own.forgetting.mean():.2f}",
             "change of F5": as_fraction(change.forgetting),
         }
+        if len(reference):
+            joint = accuracy_and_forgetting(reference, "cumulative")
+            line["I5"] = f"{(joint.newest - own.newest).mean():.2f}"
+            line["change of I5"] = as_fraction(-change.newest)
         if setting == "ours":
-            line["change in points"] = ""
-            line["change of F5"] = ""
+            line |= {name: "" for name in line if name.startswith("change")}
         lines.append(line)
     return pd.DataFrame(lines)
 
 
 def accuracy_and_forgetting(rows: pd.DataFrame, learner: str) -> pd.DataFrame:
-    """Return Chaudhry's A and F after the last task, by seed."""
+    """Return Chaudhry's A and F after the last task, and its own accuracy, by seed."""
     rows = where(rows, learner=learner)
     rows = rows[rows.readout.isna()]
     last = int(rows.tasks_seen.max())
@@ -178,6 +185,7 @@ def accuracy_and_forgetting(rows: pd.DataFrame, learner: str) -> pd.DataFrame:
         {
             "accuracy": final.mean(axis=1),
             "forgetting": forgotten.drop(columns=last).mean(axis=1),
+            "newest": final[last],
         }
     )
 

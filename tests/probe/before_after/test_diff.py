@@ -146,6 +146,17 @@ def test_files_give_the_same(before, after, result, tmp_path):
     assert str(again) == str(result)
 
 
+def test_what_is_noted_of_each_file_is_in_the_answer(before, after, tmp_path):
+    files = {"before": before, "after": after}
+    for name, network in files.items():
+        state = {**network.state_dict(), f"{name}.extra": torch.zeros(1)}
+        torch.save(state, tmp_path / f"{name}.pt")
+    last = probe.Model(tmp_path / "after.pt", fresh=small)
+    words = str(probe.diff(tmp_path / "before.pt", last, OLD, NEW)).split()
+    for name in files:
+        assert f"{name}.pt: its file also has {name}.extra" in " ".join(words)
+
+
 class Adapted(nn.Module):
     """A linear layer with an adapter, which is turned off by an attribute, as PEFT's."""
 

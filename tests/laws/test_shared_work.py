@@ -99,7 +99,7 @@ def changed(study, path, value):
 def run(folder, study, **flags):
     """Run a study in a folder, or go on with it; return its tables but that of seconds."""
     keys = (f"{name} = {inline(value)}\n" for name, value in study.items())
-    Tiny(folder).run("".join(keys), **flags)
+    Tiny(folder).ran("".join(keys), **flags)
     tables = (folder / "run").glob("*.csv")
     return {path.name: path.read_bytes() for path in tables if path.name != TIMES}
 

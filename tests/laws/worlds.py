@@ -204,7 +204,7 @@ def of_study(folder):
     (folder / "noisy_network.py").write_text(NETWORK)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Learner, "learn", watched)
-        Tiny(folder).run(
+        Tiny(folder).ran(
             STUDY,
             seeds=2,
             load=(str(folder / "noisy_network.py"),),

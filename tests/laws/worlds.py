@@ -35,7 +35,7 @@ test_limit = 9
 [network]
 name = "noisy"
 [training]
-epochs = 3
+epochs = 2
 batch_size = 13
 learning_rate = 0.01
 [probing]

@@ -225,7 +225,7 @@ def begun(tmp_path_factory):
 
     @cache
     def begin(*learners):
-        study = {**BASE, "learners": dict.fromkeys(learners, {})}
+        study = {**BASE, "learners": {name: {} for name in learners}}
         folder = tmp_path_factory.mktemp("begun") / "study"
         return study, folder, run(folder, study)
 

@@ -1,7 +1,7 @@
 """The setting of a comparison: two networks, their test examples, and blocks put back."""
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, cast
 
@@ -40,12 +40,12 @@ class PutBack:
     two: TwoNetworks
     causes: "pd.DataFrame"
 
-    @property
+    @cached_property
     def by_share(self) -> "pd.DataFrame":
         """The rows of the blocks, the largest share first."""
         return self.causes.sort_values("share", ascending=False, kind="stable")
 
-    @property
+    @cached_property
     def guilty(self) -> str:
         """The block with the largest share, empty if none is above 0."""
         positive = self.by_share[self.by_share["share"] > 0]

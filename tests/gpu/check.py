@@ -266,8 +266,9 @@ def count_waits(settings):
 
 def measure_memory(settings):
     """Measure how many copies of the data are on the device."""
-    (x, y) = images(60 if settings.small else 6000, 224)
-    test = images(60, 224, seed=1)
+    size = 32 if settings.small else 224
+    (x, y) = images(60 if settings.small else 6000, size)
+    test = images(60, size, seed=1)
     x = (x * 255).to(torch.uint8)
     test = ((test[0] * 255).to(torch.uint8), test[1])
     torch.manual_seed(0)
@@ -346,10 +347,10 @@ def probe_transformer(settings):
 
     def build():
         if settings.small:  # the same code, a network for a CPU
-            return networks.VisionTransformer(32, 8, 12, 2, 16, 32, num_classes=6)
+            return networks.VisionTransformer(32, 8, 3, 2, 16, 32, num_classes=6)
         return networks.vit_b_16(num_classes=6)
 
-    features = ["encoder.layers.encoder_layer_10"]
+    features = [f"encoder.layers.encoder_layer_{1 if settings.small else 10}"]
     return probe_network(settings, build, features, 32 if settings.small else 224)
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack
+from functools import cache
 from unittest.mock import patch
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map_only
 
 from probe.memory import FileRows
 
@@ -122,18 +122,20 @@ class OtherDevice(TorchDispatchMode):
         super().__exit__(*error)
         self._borrowed.close()
 
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return False  # nothing here is compiled, and torch's wrapper is slow
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         given = dict(kwargs or {})
-        if any(isinstance(leaf, FileRows) for leaf in tree_leaves((args, given))):
+        tensors = _tensors((args, tuple(given.values())))
+        if any(isinstance(each, FileRows) for each in tensors):
             # Rows in the CPU's memory, whose batches are copied to the device.
             super().__enter__()
             try:
                 return FileRows.__torch_dispatch__(func, types, args, given)
             finally:
                 super().__exit__(None, None, None)
-        tensors = [
-            leaf for leaf in tree_leaves((args, given)) if isinstance(leaf, Tensor)
-        ]
         held = [tensor for tensor in tensors if isinstance(tensor, Held)]
         asked = given.get("device")
         there = asked != CPU
@@ -144,14 +146,38 @@ class OtherDevice(TorchDispatchMode):
         _refuse_a_mixture(func, args, given, tensors, there)
         if _waits(func, args, given, tensors, there):
             self.waits[_name(func)] += 1
+        values = {name: _reached(each) for name, each in given.items()}
         if asked is not None:
-            given["device"] = CPU
-        inputs = (args, given)
-        values, more = tree_map_only(Held, lambda each: each.held, inputs)
-        out = func(*values, **more)
+            values["device"] = CPU
+        out = func(*_reached(args), **values)
         if there:
-            out = tree_map_only(Tensor, Held, out)
+            out = _put(out)
         return _written(func, args, given, out)
+
+
+def _tensors(nested):
+    """Return all tensors in tuples and lists."""
+    if isinstance(nested, Tensor):
+        return [nested]
+    found = []
+    if isinstance(nested, tuple | list):
+        for each in nested:
+            found += _tensors(each)
+    return found
+
+
+def _reached(nested):
+    """Return what the CPU has of tensors on the device, in tuples and lists."""
+    if isinstance(nested, tuple | list):
+        return type(nested)(map(_reached, nested))
+    return nested.held if isinstance(nested, Held) else nested
+
+
+def _put(nested):
+    """Return tensors on the device, in tuples and lists."""
+    if isinstance(nested, tuple | list):
+        return type(nested)(map(_put, nested))
+    return Held(nested) if isinstance(nested, Tensor) else nested
 
 
 def _refuse_a_mixture(func, args, given, tensors, there):
@@ -200,21 +226,31 @@ def _waits(func, args, given, tensors, there):
 
 def _written(func, args, given, out):
     """Return an operation's results; what was written in place is the tensor that was given."""
-    arguments = {}
-    for k, each in enumerate(func._schema.arguments):
-        if each.alias_info is not None and each.alias_info.is_write:
-            of = frozenset(each.alias_info.before_set)
-            arguments[of] = args[k] if k < len(args) else given.get(each.name)
-    if not arguments:
+    written = _written_arguments(func)
+    if not written:
         return out
     outs = list(out if isinstance(out, tuple) else [out])
-    for k, each in enumerate(func._schema.returns):
-        if each.alias_info is not None and each.alias_info.is_write:
-            outs[k] = arguments[frozenset(each.alias_info.before_set)]
+    for k, (place, name) in written.items():
+        outs[k] = args[place] if place < len(args) else given.get(name)
     if isinstance(out, tuple):
         return tuple(outs)
     return outs[0]
 
 
+@cache
+def _written_arguments(func):
+    """Return place and name of the argument that is written, by the result it becomes."""
+    places = {}
+    for place, each in enumerate(func._schema.arguments):
+        if each.alias_info is not None and each.alias_info.is_write:
+            places[frozenset(each.alias_info.before_set)] = place, each.name
+    written = {}
+    for k, each in enumerate(func._schema.returns):
+        if each.alias_info is not None and each.alias_info.is_write:
+            written[k] = places[frozenset(each.alias_info.before_set)]
+    return written
+
+
+@cache
 def _name(func):
     return str(func.overloadpacket.__name__)

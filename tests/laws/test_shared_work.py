@@ -3,6 +3,7 @@
 import copy
 import json
 import shutil
+from functools import cache
 from typing import get_args
 
 import pandas as pd
@@ -99,7 +100,7 @@ def changed(study, path, value):
 def run(folder, study, **flags):
     """Run a study in a folder, or go on with it; return its tables but that of seconds."""
     keys = (f"{name} = {inline(value)}\n" for name, value in study.items())
-    Tiny(folder).run("".join(keys), **flags)
+    Tiny(folder).ran("".join(keys), **flags)
     tables = (folder / "run").glob("*.csv")
     return {path.name: path.read_bytes() for path in tables if path.name != TIMES}
 
@@ -219,18 +220,28 @@ CHANGES += [pytest.param(*change, marks=pytest.mark.soak) for change in MORE]
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("base") / "study"
-    return folder, run(folder, BASE)
+def begun(tmp_path_factory):
+    """A function of learners, which returns their study, its folder and its tables."""
+
+    @cache
+    def begin(*learners):
+        study = {**BASE, "learners": {name: {} for name in learners}}
+        folder = tmp_path_factory.mktemp("begun") / "study"
+        return study, folder, run(folder, study)
+
+    return begin
 
 
 @pytest.mark.parametrize(("path", "value"), CHANGES)
 def test_a_run_that_goes_on_with_another_setting_is_as_one_begun_with_it(
-    path, value, base, tmp_path
+    path, value, begun, tmp_path
 ):
     """And the setting changes the tables."""
-    folder, tables = base
-    study = changed(BASE, path, value)
+    # What changes a readout or a learner does nothing to the offline network.
+    alone = path.startswith(("probing.readouts", "learners"))
+    learners = ["finetune"] if alone else BASE["learners"]
+    base, folder, tables = begun(*learners)
+    study = changed(base, path, value)
     if path == "network.name":
         study = changed(study, "network.features", ["hidden1"])
     if path == "scenario.classes_per_task":
@@ -249,6 +260,7 @@ def test_a_task_aware_network_is_cut_with_the_call_of_its_own_order(
     study |= {
         "network": {"name": "mlp", "features": ["hidden1"]},
         "learners": {"finetune": {}},
+        "probing": {"readouts": {"retrain": {}, "ncm": {}}, "diagnostics": False},
     }
     orders = {"base": [1, 2], "swapped": [2, 1]}
 

@@ -35,7 +35,7 @@ test_limit = 9
 [network]
 name = "noisy"
 [training]
-epochs = 3
+epochs = 2
 batch_size = 13
 learning_rate = 0.01
 [probing]
@@ -204,7 +204,7 @@ def of_study(folder):
     (folder / "noisy_network.py").write_text(NETWORK)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Learner, "learn", watched)
-        Tiny(folder).run(
+        Tiny(folder).ran(
             STUDY,
             seeds=2,
             load=(str(folder / "noisy_network.py"),),

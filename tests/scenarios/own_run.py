@@ -156,7 +156,14 @@ class Own:
 def quiet():
     """Do without figures and what is printed, which take longer than the work."""
     with apart(), pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
-        patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
+        for drawing in (
+            "scenarios.commands.run.build",
+            "scenarios.commands.run.show_outcome",
+            "scenarios.commands.model.show_outcome",
+            "figures.build.Plot.write",
+            "probe.results.analysis.Analysis.report",
+        ):
+            patch.setattr(drawing, lambda *_, **__: None)
         yield
 
 

@@ -82,25 +82,30 @@ class Tiny:
         Figures take longer than the study, and are drawn from the tables alone: they
         are left out.
         """
+        with redirect_stdout(io.StringIO()) as said:
+            self._run(toml, flags)
+        return said.getvalue()
+
+    def ran(self, toml=TINY, **flags):
+        """Run the study without showing its results, which takes a quarter of it; return it."""
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
+            patch.setattr("scenarios.commands.run.show_outcome", lambda *_, **__: None)
+            self._run(toml, flags)
+        return self
+
+    def _run(self, toml, flags):
         # Only whoever runs it pays for the import of all that draws figures.
         from scenarios.commands.run import run_study
 
         file = self.folder / "tiny.toml"
-        said = io.StringIO()
         self.folder.mkdir(exist_ok=True)
         file.write_text(toml)
         options = RunOptions(
             **{"out": self.root, "executor": "inline", "tables": True, **flags}
         )
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
             assert run_study(str(file), options)
-        return said.getvalue()
-
-    def ran(self, toml=TINY, **flags):
-        """Run the study, and return it."""
-        self.run(toml, **flags)
-        return self
 
     def tables(self):
         return {name: (self.root / name).read_bytes() for name in TABLES}

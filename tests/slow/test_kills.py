@@ -59,7 +59,7 @@ def test_a_study_that_grows(tmp_path, seed):
     grown = Tiny(tmp_path / "grown")
     for stage, toml in STAGES.items():
         fresh = Tiny(tmp_path / stage)
-        fresh.run(toml)
+        fresh.ran(toml)
         killed(grown.root, seed, 3, lambda toml=toml: grown.run(toml))
         assert tables(grown) == tables(fresh)
         assert measured(grown.root).keys() >= measured(fresh.root).keys()

@@ -28,7 +28,8 @@ def digits():
 
 X, Y = digits()
 TRAIN = (X[:1000], Y[:1000])
-OLD = (X[1000:], Y[1000:])
+FEW = (X[:300], Y[:300])
+OLD = (X[1000:1500], Y[1000:1500])
 
 
 def turned(pair):
@@ -37,7 +38,7 @@ def turned(pair):
 
 
 NEW = turned(OLD)
-STORED = {"old": TRAIN, "new": turned(TRAIN)}
+STORED = {"old": FEW, "new": turned(FEW)}
 
 
 def block(width):

@@ -14,7 +14,15 @@ import probe
 from probe.errors import InputError
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
-from tests.probe.before_after.conftest import NEW, OLD, TRAIN, small, trained, turned
+from tests.probe.before_after.conftest import (
+    NEW,
+    OLD,
+    STORED,
+    TRAIN,
+    small,
+    trained,
+    turned,
+)
 
 
 def squared(network, x, y):
@@ -46,7 +54,7 @@ def test_causes_and_content_are_those_of_analyze_bit_for_bit(before, after, full
     initialize(fresh, "torch", stream(0, "new head"))
     analysis = probe.analyze(
         {0: fresh, 1: before, 2: after},
-        [TRAIN, turned(TRAIN)],
+        list(STORED.values()),
         [OLD, NEW],
         readouts=["linear"],
         features=list(result.content["block"].unique()),

@@ -44,13 +44,13 @@ def data(examples: int) -> tuple[Tensor, Tensor]:
 @pytest.fixture(scope="module")
 def networks() -> dict[int, nn.Module]:
     torch.manual_seed(0)
-    return {tasks_seen: network() for tasks_seen in range(4)}
+    return {tasks_seen: network() for tasks_seen in (0, 2, 3)}
 
 
 def tables(networks: dict[int, nn.Module], device: torch.device) -> Tables:
     networks = {t: deepcopy(network).to(device) for t, network in networks.items()}
     result = probe.analyze(
-        networks, data(120), data(60), TASKS, ["2", "4"], offline=deepcopy(networks[2]),
+        networks, data(120), data(60), TASKS, ["2"], offline=deepcopy(networks[2]),
         readouts=["retrain", "linear", "linear-task", "ncm", "knn"],
         recipe=Recipe(epochs=2, batch_size=32),
     )  # fmt: skip
@@ -93,7 +93,7 @@ def test_an_analysis_on_another_device_gives_the_same_tables(
 
 def test_so_do_causes_by_example(networks: dict[int, nn.Module]) -> None:
     x, y = data(30)
-    models = {1: networks[1], 2: networks[2]}
+    models = {1: networks[2], 2: networks[3]}
 
     def causes(device: torch.device) -> pd.DataFrame:
         at = {t: deepcopy(network).to(device) for t, network in models.items()}

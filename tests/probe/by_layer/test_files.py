@@ -31,8 +31,9 @@ from tests.scenarios.tiny_run import measured
 
 @pytest.fixture(autouse=True)
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures take longer than the work."""
+    """Figures and pages take longer than the work."""
     monkeypatch.setattr("figures.build.Plot.write", lambda *_: [])
+    monkeypatch.setattr("probe.results.analysis.Analysis.report", lambda *_: None)
 
 
 def tables(out: Path) -> dict[str, bytes]:

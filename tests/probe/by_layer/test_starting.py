@@ -54,8 +54,18 @@ def noisy(seed: int, layer: str) -> nn.Sequential:
     return model
 
 
-def check_found(
-    layer: str, feature: str, seed: int, readouts: Sequence[str] = READOUTS
+@pytest.mark.parametrize("seed", NETWORKS)
+@pytest.mark.parametrize(
+    ("layer", "feature", "readouts"),
+    [
+        ("hidden2", "act2", READOUTS),
+        pytest.param("output", "output", READOUTS, marks=pytest.mark.slow),
+        # Three retrainings vary more than what the noise takes away.
+        pytest.param("hidden1", "act1", ["linear"], marks=pytest.mark.slow),
+    ],
+)
+def test_a_layer_overwritten_with_noise_is_found(
+    layer: str, feature: str, readouts: Sequence[str], seed: int
 ) -> None:
     """Layers before it lack nothing at all; retraining names none where it has not converged."""
     measured = Measure(readouts=readouts, seeds=3)
@@ -77,27 +87,6 @@ def check_found(
         feature,
         feature,
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", NETWORKS)
-@pytest.mark.parametrize(
-    ("layer", "feature", "readouts"),
-    [
-        ("hidden2", "act2", READOUTS),
-        ("output", "output", READOUTS),
-        # Three retrainings vary more than what the noise takes away.
-        ("hidden1", "act1", ["linear"]),
-    ],
-)
-def test_a_layer_overwritten_with_noise_is_found(
-    layer: str, feature: str, readouts: Sequence[str], seed: int
-) -> None:
-    check_found(layer, feature, seed, readouts)
-
-
-def test_one_of_them_is_among_the_fast_tests() -> None:
-    check_found("hidden2", "act2", 0)
 
 
 def test_where_nothing_was_overwritten_no_layer_is_found() -> None:

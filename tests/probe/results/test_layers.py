@@ -12,6 +12,7 @@ from tests.scenarios.probed import predicted, rows
 from tests.scenarios.tiny_run import Tiny, probed
 
 SEEDS = (0, 1)
+ALONE = "diagnostics = false\nhybrids = 0\n"
 LEFT_OUT = {4, 9}  # of twelve rows
 
 
@@ -21,7 +22,8 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     """The output alone has one, whatever is measured: it would be the first of one."""
     for table in ("layers", "statements"):
         assert {row["learner"] for row in rows(study, table)} == {"finetune", "joint"}
-    given = probed('readouts = { retrain = "last", linear = "all" }')
+    readouts = 'readouts = { retrain = "last", linear = "all" }'
+    given = probed(ALONE + readouts)
     tiny = Tiny(tmp_path / "tiny").ran(given, seeds=3)
     assert rows(
         tiny,
@@ -62,7 +64,7 @@ def test_what_is_memorized_is_a_mean_over_orders(study):
 def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
     """Of twelve tasks ten rows are measured by default: not those after 4 and 9 tasks."""
     tiny = Tiny(tmp_path / "tiny")
-    given = probed("readouts.linear = {}").replace(
+    given = probed(f"{ALONE}readouts.linear = {{}}").replace(
         "orders = { there = [1, 2] }", 'orders = "none"'
     )
     twelve = given.replace(
@@ -96,7 +98,7 @@ def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
 
 
 def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
-    given = probed('readouts.linear = "ends"').replace(
+    given = probed(f'{ALONE}readouts.linear = "ends"').replace(
         "[learners.finetune]", "[learners.fel]"
     )
     tiny = Tiny(tmp_path / "tiny").ran(

@@ -19,6 +19,7 @@ from tests.scenarios.learners.tiny_learners import (
     RECIPE,
     by_head,
     digits,
+    learn,
     learner,
     logits,
     noisy_network,
@@ -33,6 +34,14 @@ VARIANTS = [
 ]
 
 
+def moved(own, tasks, device):
+    """Return a learner that goes on there from the state of one that has learned the tasks."""
+    state = {name: tensor.to(device) for name, tensor in own.state().items()}
+    other = type(own)(own.model.to(device), own.recipe, own.settings, own.seed)
+    other.restore(state, tasks)
+    return other
+
+
 def learned(own, scenario, device):
     """Learn two tasks, and a third from a checkpoint; return all that came of it, on the CPU."""
     there = scenario.to(device)
@@ -45,9 +54,7 @@ def learned(own, scenario, device):
         for name, tensor in own.model.state_dict().items()
     }
     if not own.offline:
-        state = {name: tensor.to(device) for name, tensor in own.state().items()}
-        own = type(own)(own.model, own.recipe, own.settings, own.seed)
-        own.restore(state, (first, second))
+        own = moved(own, (first, second), device)
         own.learn(third)
     with torch.no_grad(), mode(own.model, training=False):
         found |= {
@@ -101,11 +108,11 @@ def waits(kind, steps, optimizer="adam", **given):
         RECIPE, epochs=1, batch_size=20 // steps, optimizer=optimizer, **more
     )
     own = learner(kind, recipe=recipe, **given)
+    scenario = own.view(digits(10))
+    learn(own, scenario.tasks[:2])
     with OtherDevice() as there:
-        *past, task = own.view(digits(10)).to(there.device).tasks[:3]
-        own.model = own.model.to(there.device)
-        for each in past:
-            own.learn(each)
+        *past, task = scenario.to(there.device).tasks[:3]
+        own = moved(own, past, there.device)
         there.waits.clear()
         own.learn(task)
     return there.waits.total()

@@ -1,6 +1,7 @@
 """Learners of every kind on a few digits, small enough to be learned at every test."""
 
 import copy
+from functools import cache
 
 import torch
 from torch import nn
@@ -58,6 +59,7 @@ SMALL = {
 }
 
 
+@cache
 def digits(train_limit, classes_per_task=2):
     """Return tasks of equally many training examples."""
     return split_by_class(limited(load("digits"), train_limit), classes_per_task)

@@ -23,7 +23,7 @@ def grown(tmp_path_factory):
     tiny = Tiny(tmp_path_factory.mktemp("controls") / "tiny").ran(STUDY)
     before = tables(tiny)
     stored = measured(tiny.root)
-    tiny.run(STUDY, controls="exclusion,labels")
+    tiny.ran(STUDY, controls="exclusion,labels")
     return tiny, before, stored
 
 

@@ -97,8 +97,8 @@ def test_rows_of_reestimated_statistics_say_so_and_differ(tmp_path, monkeypatch)
     monkeypatch.setattr("scenarios.study.training.network_for", normed)
     kept = Tiny(tmp_path / "kept")
     both = Tiny(tmp_path / "both")
-    kept.run(probed('batch_norm = "kept"\nbudget = [1, 2]'))
-    both.run(probed('batch_norm = "reestimated"\nbudget = [1, 2]'))
+    kept.ran(probed('batch_norm = "kept"\nbudget = [1, 2]'))
+    both.ran(probed('batch_norm = "reestimated"\nbudget = [1, 2]'))
     readouts = {"retrain", "retrain@2", "linear"}
     with_both = readouts | {f"{readout}+bn" for readout in readouts}
     for tiny, found in ((kept, readouts), (both, with_both)):

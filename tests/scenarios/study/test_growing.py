@@ -118,7 +118,7 @@ def test_only_additions_are_computed_and_the_tables_are_those_of_a_fresh_study(
     said = grown.run(toml, **flags)
     assert before.items() < measured(grown.root).items()
     assert names(grown, before) == added
-    fresh.run(toml, **flags)
+    fresh.ran(toml, **flags)
     assert tables(grown) == tables(fresh)
     assert ("not shown" in said) == (growth == "another ceiling")
 
@@ -131,7 +131,7 @@ def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
     before = measured(tiny.root)
     with monkeypatch.context() as patch:
         patch.setattr(LearnedNetworks, "_learn", None)
-        tiny.run(PROBED)
+        tiny.ran(PROBED)
     assert before.items() < measured(tiny.root).items()
     assert names(tiny) == DEFAULT
     assert tables(tiny) == tables(probed_study)
@@ -173,7 +173,7 @@ def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
 
     monkeypatch.setattr(LearnedNetworks, "_learn", noting)
     monkeypatch.setattr(module, "execute", in_order)
-    fresh.run(PROBED)
+    fresh.ran(PROBED)
     # Two tasks of 20 examples, and once both at once.
     assert trained == ([20, 20, 40] if first == FINETUNE else [40, 20, 20])
     assert tables(fresh) == tables(probed_study)
@@ -210,7 +210,7 @@ def test_the_description_is_of_the_study_whose_tables_are_there(tiny, monkeypatc
         yield from execute(work, *arguments, **flags)
 
     monkeypatch.setattr(module, "execute", described_meanwhile)
-    tiny.run()
+    tiny.ran()
     assert run_directory.read_plan(tiny.root).torch == torch.__version__
 
 
@@ -305,10 +305,10 @@ def test_a_run_that_is_killed_leaves_tables_of_before(
     with monkeypatch.context() as patch:
         patch.setattr(at, stop)
         with pytest.raises(Stopped):
-            tiny.run(**flags)
+            tiny.ran(**flags)
     assert tables(tiny) == before
     _, said, _ = probe(f"figures {tiny.root}")
     assert (OLDER in said) == bool(flags)
     assert "not shown" not in said
-    tiny.run(**flags)
+    tiny.ran(**flags)
     assert OLDER not in probe(f"figures {tiny.root}")[1]

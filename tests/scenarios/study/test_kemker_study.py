@@ -116,7 +116,7 @@ def test_mean_per_class_is_balanced_accuracy_and_over_examples_it_is_accuracy(
     ideal = np.mean([np.mean(offline[c == Y] == c) for c in range(7)])
     omega = value(tiny, "metrics", "mean", learner="er", metric="omega_all")
     assert omega == pytest.approx(np.mean(alpha_all[1:]) / ideal, abs=1e-12)
-    tiny.run(INCREMENTAL.replace('"classes"', '"examples"'))
+    tiny.ran(INCREMENTAL.replace('"classes"', '"examples"'))
     over = matrix(tiny, "er")[4, 1]
     assert over == pytest.approx(np.mean(labels[Y < 7] == Y[Y < 7]), abs=1e-12)
     assert over != R[4, 1]

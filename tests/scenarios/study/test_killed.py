@@ -45,7 +45,7 @@ def test_killed_at_every_write(fresh, finished_study):
         n_starts += 1
         assert n_starts < 100
     assert n_starts > 5
-    fresh.run()
+    fresh.ran()
     assert fresh.tables() == finished_study.tables()
     times = read_table(fresh.root / TIMES, "times")
     assert len(times) == 2 + 1
@@ -56,7 +56,7 @@ def test_killed_at_every_write(fresh, finished_study):
 
 def test_killed_with_values_on_the_disk(fresh):
     """Killed while the values of two features are memory-mapped, and those of one."""
-    fresh.run(FEATURES)
+    fresh.ran(FEATURES)
     kept = Tiny(fresh.folder.with_name("kept"))
     for feature in ("hidden1", "hidden2"):
         killed_at(

@@ -27,7 +27,7 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     fresh, probe, monkeypatch
 ):
     """Of a study whose retrained models predict one class each, which the seed alone decides."""
-    fresh.run(DECAYED, seeds=2)
+    fresh.ran(DECAYED, seeds=2)
     table = (fresh.root / "notes.csv").read_bytes()
     downstream = [row for row in rows(fresh, "notes") if row["feature"]]
     for seed, row in enumerate(downstream):
@@ -82,9 +82,9 @@ def test_a_budget_is_a_readout_that_reads_the_one_training_at_another_length(
     The study by three epochs, by three and six, and by six alone.
     """
     once, both, twice = (Tiny(tmp_path / name) for name in ("once", "both", "twice"))
-    once.run(PROBED + LONGER.replace("6", "3"))
-    both.run(PROBED + LONGER.replace("6", "3"), epoch_multiples="1,2")
-    twice.run(PROBED + LONGER)
+    once.ran(PROBED + LONGER.replace("6", "3"))
+    both.ran(PROBED + LONGER.replace("6", "3"), epoch_multiples="1,2")
+    twice.ran(PROBED + LONGER)
     for job, name in JOBS.items():
         double = name.replace("retrain", "retrain@2")
         assert (predicted(once, job, name) == predicted(both, job, name)).all()

@@ -40,12 +40,12 @@ def test_the_first_run_chooses_and_whoever_goes_on_trains_alike(fresh, timed):
     fresh.run(AUTO, dry_run=True)
     assert not fresh.root.exists()
     asked.clear()
-    fresh.run(AUTO)
+    fresh.ran(AUTO)
     assert asked == [(8, "fp32"), (8, "bf16")]
     assert planned(fresh.root) == {"bf16"}
     before = fresh.results()
     taken["bf16"] = 2.0  # it would choose fp32 now
-    fresh.run(AUTO, seeds=2)
+    fresh.ran(AUTO, seeds=2)
     assert len(asked) == 2
     assert planned(fresh.root) == {"bf16"}
     assert before.items() <= fresh.results().items()

@@ -32,14 +32,14 @@ test: $(VENV)/installed-dev
 test-all: $(VENV)/installed-dev
 	$(PYTEST)
 
-# Wrong lines planted one by one, and those that no test finds. First, once for a state of the
-# code, all tests run and it is recorded which functions each calls.
+# Wrong lines planted one by one, and those that no test finds. First all tests run, and it is
+# recorded which functions each calls; after a change of the code, remove build/contexts.
 N ?= 80
 SEED ?= 1
-mutants: build/contexts $(VENV)/installed-dev
+mutants: build/contexts | $(VENV)/installed-dev
 	$(BIN)/python -m tests.mutants $(N) $(SEED)
 
-build/contexts: $(VENV)/installed-dev
+build/contexts: | $(VENV)/installed-dev
 	$(PYTEST) -p tests.mutants.contexts
 
 # A few tests of each dependency, a minute of them, with the lowest versions that pyproject.toml

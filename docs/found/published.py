@@ -83,7 +83,7 @@ def pairs(study: str) -> pd.DataFrame:
 
 
 def beside(study: str) -> pd.DataFrame:
-    """Return ours beside theirs, and whether all columns of a row are within 5 points."""
+    """Return ours beside theirs, and whether all of a row's fractions are within 5 points."""
     lines = []
     for row, own in pairs(study).groupby("row", sort=False):
         line = {"method": method(str(row))}
@@ -125,4 +125,4 @@ def agreement(study: str) -> str:
     for count in within(study).itertuples():
         setting = SETTINGS[count.setting]
         parts.append(f"{count.within} of {count.rows}{setting}")
-    return f"Rows within 5 points in every column: {', '.join(parts)}."
+    return f"Rows with all fractions within 5 points: {', '.join(parts)}."

@@ -403,12 +403,10 @@ def _compared(
 
 
 def _check_modules(model: nn.Module) -> None:
-    """Raise InputError for a scripted module or a parameter of integers."""
+    """Raise InputError for a scripted part of a model or a parameter of integers."""
     for name, module in model.named_modules():
         if isinstance(module, torch.jit.ScriptModule):
-            raise InputError(
-                f"{name or 'the model'} is scripted: use the module it comes from"
-            )
+            raise InputError(f"{name} is scripted: use the module it comes from")
     for name, parameter in model.named_parameters():
         if not (parameter.is_floating_point() or parameter.is_complex()):
             raise InputError(

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
+from operator import attrgetter
 from unittest.mock import patch
 
 import torch
@@ -128,7 +129,8 @@ class OtherDevice(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         given = dict(kwargs or {})
-        tensors = _tensors((args, tuple(given.values())))
+        tensors = []
+        _changed(Tensor, tensors.append, (args, [*given.values()]))
         if any(isinstance(each, FileRows) for each in tensors):
             # Rows in the CPU's memory, whose batches are copied to the device.
             super().__enter__()
@@ -146,38 +148,21 @@ class OtherDevice(TorchDispatchMode):
         _refuse_a_mixture(func, args, given, tensors, there)
         if _waits(func, args, given, tensors, there):
             self.waits[_name(func)] += 1
-        values = {name: _reached(each) for name, each in given.items()}
+        reached = partial(_changed, Held, attrgetter("held"))
+        values = {name: reached(each) for name, each in given.items()}
         if asked is not None:
             values["device"] = CPU
-        out = func(*_reached(args), **values)
+        out = func(*reached(args), **values)
         if there:
-            out = _put(out)
+            out = _changed(Tensor, Held, out)
         return _written(func, args, given, out)
 
 
-def _tensors(nested):
-    """Return all tensors in tuples and lists."""
-    if isinstance(nested, Tensor):
-        return [nested]
-    found = []
+def _changed(kind, change, nested):
+    """Return tuples and lists in which all of a kind are changed; torch's own is slow."""
     if isinstance(nested, tuple | list):
-        for each in nested:
-            found += _tensors(each)
-    return found
-
-
-def _reached(nested):
-    """Return what the CPU has of tensors on the device, in tuples and lists."""
-    if isinstance(nested, tuple | list):
-        return type(nested)(map(_reached, nested))
-    return nested.held if isinstance(nested, Held) else nested
-
-
-def _put(nested):
-    """Return tensors on the device, in tuples and lists."""
-    if isinstance(nested, tuple | list):
-        return type(nested)(map(_put, nested))
-    return Held(nested) if isinstance(nested, Tensor) else nested
+        return type(nested)([_changed(kind, change, each) for each in nested])
+    return change(nested) if isinstance(nested, kind) else nested
 
 
 def _refuse_a_mixture(func, args, given, tensors, there):

@@ -9,6 +9,7 @@ import argparse
 import importlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -96,9 +97,11 @@ def outcome(tests, copy):
         os.killpg(process, signal.SIGKILL)
         os.waitpid(process, 0)
         return "time is up", ""
-    failed = [line for line in said.read_text().splitlines() if "FAILED " in line]
-    name = failed[0].split("FAILED ")[1] if failed else ""
-    return "survives" if status == 0 else "found", name
+    code = os.waitstatus_to_exitcode(status)
+    if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
+        return "cannot be tested, record the calls again", ""
+    failed = re.search(r"^(FAILED|ERROR) (\S*)", said.read_text(), re.MULTILINE)
+    return "survives" if code == 0 else "found", failed[2] if failed else ""
 
 
 def copy_of_the_tree(folder):

@@ -108,6 +108,14 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
     return [(f, depends if _keeps(plan, mixed) else plan) for f, plan in planned]
 
 
+def plan_in_eval(feature: Feature) -> CutPlan | str:
+    """Plan how the model runs downstream of a feature in eval mode; or return why it cannot."""
+    try:
+        return _plan_cut(feature, feature.trace.large, ())
+    except Failed as failure:
+        return str(failure)
+
+
 def _first_plan(feature: Feature) -> tuple[Feature, CutPlan | str]:
     """Plan a cut; if that fails, try again with the code around it in eval mode.
 

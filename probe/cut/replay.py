@@ -30,6 +30,7 @@ from probe.cut.names import (
     LIVE,
     Name,
     Naming,
+    OnValue,
     Tag,
     TorchCall,
     alias,
@@ -48,7 +49,7 @@ from probe.cut.trace import (
 from probe.errors import NotKept
 from probe.modules import forget, named_state, tensors_in
 
-_Sizes = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
+Sizes = Mapping[Name, tuple[tuple[int, ...], tuple[int, ...]]]
 """Shapes and strides of values at one batch size."""
 
 
@@ -79,7 +80,7 @@ class Replay(PartlyEval):
         self._tags: dict[int, Tag] = {}
         self._tags_of = 0
         self._tagged: list[Tensor] = []
-        self._sizes: dict[int, _Sizes] = {}  # of the last batch size only
+        self._sizes: dict[int, Sizes] = {}  # of the last batch size only
         self._extends_graph = False
 
     def forward(self, x: Value) -> Tensor:
@@ -98,7 +99,7 @@ class Replay(PartlyEval):
             self._sizes = {batch: sizes}
         # Each forward pass names its values anew: it may take a different path from the
         # last.
-        run = _Replaying(
+        run = Replaying(
             plan, self._state_tags(), values, self._sizes[batch], self._extends_graph
         )
         names = ((INPUT[0], index) for index in range(len(tensors(plan.form))))
@@ -145,12 +146,12 @@ class _Placeholder(Tensor):
         args: object = (),
         kwargs: object = None,
     ) -> Any:
-        # Whatever gets here was not met by `_Replaying`: code in C++ that computes with
+        # Whatever gets here was not met by `Replaying`: code in C++ that computes with
         # it.
         raise NotKept(f"{func} reads a frozen value bypassing torch's functions")
 
 
-class _Replaying(Naming):
+class Replaying(Naming):
     """A pass that skips calls on frozen values, hands out kept ones and runs the rest."""
 
     def __init__(
@@ -158,11 +159,12 @@ class _Replaying(Naming):
         plan: CutPlan,
         state: Mapping[int, Tag],
         values: Mapping[Name, Tensor],
-        sizes: _Sizes,
-        extends_graph: bool,
+        sizes: Sizes,
+        extends_graph: bool = False,
+        met: OnValue = lambda name, tensor: None,
     ) -> None:
-        super().__init__(plan.names, state, met=lambda name, tensor: None)
-        self._plan = plan
+        super().__init__(plan.names, state, met)
+        self.plan = plan
         self._values = values
         self._sizes = sizes
         self._extends_graph = extends_graph
@@ -176,17 +178,17 @@ class _Replaying(Naming):
         # plan.
         again = None
         if call.number != LIVE[0]:
-            again = self._plan.again.get(call.number)
+            again = self.plan.again.get(call.number)
         if again is False:
-            return self._describe(call)
-        return self._compute(call, live=again is None)
+            return self.describe(call)
+        return self.compute(call, live=again is None)
 
     def value_named(self, name: Name, base: Tensor | None = None) -> Tensor:
         """Return a kept value, of any shape, or a placeholder for one that is not kept."""
         tensor = self._values.get(name)
         if tensor is None:
             shape, strides = self._sizes[name]
-            dtype = self._plan.shapes[name].dtype
+            dtype = self.plan.shapes[name].dtype
             tensor = Tensor._make_wrapper_subclass(
                 _Placeholder,
                 shape,
@@ -199,9 +201,9 @@ class _Replaying(Naming):
         self.tag(tensor, name, base)
         return tensor
 
-    def _describe(self, call: TorchCall) -> Any:
+    def describe(self, call: TorchCall) -> Any:
         """Return the result of a call without running it."""
-        step = self._plan.steps[call.number]
+        step = self.plan.steps[call.number]
         # What it would have written to gets its new name, so that later readers ask for
         # that.
         self.overwrite(call, step.overwritten)
@@ -229,7 +231,7 @@ class _Replaying(Naming):
         base = None if leaf.base is None else call.inputs[leaf.base]
         return self.value_named((call.number, leaf.index), base)
 
-    def _compute(self, call: TorchCall, live: bool) -> Any:
+    def compute(self, call: TorchCall, live: bool) -> Any:
         """Run a call on real values; `live` means that it depends on trained parameters."""
         real = call
         if any(isinstance(tensor, _Placeholder) for tensor in call.inputs):
@@ -246,6 +248,8 @@ class _Replaying(Naming):
         # write.
         call.number = LIVE[0] if live else call.number
         self.overwrite(call, written)
+        for at in written:
+            self.met((call.number, -1 - at), real.inputs[at])
         if not live:
             return self.name_result(call.number, real.inputs, result)
         for tensor in tensors_in(result):

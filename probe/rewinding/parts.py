@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from torch import nn
 
@@ -12,6 +13,7 @@ from probe.cut.candidates import suggestions
 from probe.cut.cuts import find_each
 from probe.cut.interface import Cut, CutFacts
 from probe.cut.model_call import ModelCall
+from probe.cut.resuming import Starts
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.modules import state_groups
@@ -38,11 +40,19 @@ class Parts:
         facts: The facts on the cut at each hidden feature, by depth; of patterns there
             are none.
         by_feature: The blocks of the features, where recurrent modules are not parted.
+        cuts: The cuts at the features, by depth.
     """
 
     blocks: Blocks
     facts: Mapping[str, CutFacts] = field(default_factory=dict)
     by_feature: Blocks = field(default_factory=dict)
+    cuts: Sequence[Cut] = ()
+
+    @cached_property
+    def starts(self) -> Starts | None:
+        """The values at which passes may start, None where that saves no time."""
+        starts = Starts.at(self.cuts) if self.cuts else None
+        return starts if starts and starts.save_time else None
 
     @classmethod
     def of(
@@ -74,10 +84,11 @@ class Parts:
         # Of a single layer nothing is hidden.
         if choice is not None or features:
             cuts = find_each(network, features, x, call, "tail")
-        by_depth = sorted((cut.facts for cut in cuts), key=lambda cut: cut.position)
-        facts = {cut.name: cut for cut in by_depth}
-        blocks = blocks_of(network, by_depth, "logits" if OUTPUT in facts else OUTPUT)
-        parts = cls(blocks=blocks, facts=facts, by_feature=blocks)
+        by_depth = sorted(cuts, key=lambda cut: cut.facts.position)
+        facts = {cut.facts.name: cut.facts for cut in by_depth}
+        output = "logits" if OUTPUT in facts else OUTPUT
+        blocks = blocks_of(network, facts.values(), output)
+        parts = cls(blocks=blocks, facts=facts, by_feature=blocks, cuts=by_depth)
         if choice is not None:
             return parts
         return replace(parts, blocks=_recurrent_layers(network, blocks))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from probe.batch import Value, gather, mapped, tensors, varied
-from probe.cut.model_call import explained
+from probe.cut.model_call import explained, without_fast_path
 from probe.errors import InputError
 from probe.examples import Labeled
 from probe.immutable import immutable
@@ -143,9 +143,7 @@ class Tests:
             few, *_ = batches(x, _FEW)
             batch = rows_for(network, x, few), rows_for(network, y, few)
             check_repeats(
-                lambda: torch.as_tensor(
-                    self._batch_scores(network, *batch, count=len(few))
-                ),
+                lambda: torch.as_tensor(self.batch_scores(network, *batch)),
                 "the score",
                 "seed what the score draws, and reset a state in it",
             )
@@ -187,19 +185,30 @@ class Tests:
                 batch = rows_for(network, x, rows)
                 labels = rows_for(network, y, rows)
                 with explained(batch):
-                    parts.append(self._batch_scores(network, batch, labels, len(rows)))
+                    parts.append(self.batch_scores(network, batch, labels))
         return np.concatenate(parts)
 
-    def _batch_scores(
-        self, network: nn.Module, x: Value, y: Value, count: int
+    def batch_scores(
+        self, network: nn.Module, x: Value, y: Value, logits: Tensor | None = None
     ) -> Floats:
-        """Return the score of each example of a batch."""
+        """Return the score of each example of a batch, (B,).
+
+        Args:
+            network: The network.
+            x: The inputs, (B, ...).
+            y: The labels, (B, ...).
+            logits: Its logits, of a score that has a name; None = it is called.
+
+        Raises:
+            InputError: A score is not a finite number.
+        """
+        count = len(tensors(x)[0])
         if callable(self.score):
             values = self.score(network, x, y)
         else:
-            values = score_of(
-                self.score, self.model.class_call(network, x), cast(Tensor, y)
-            )
+            if logits is None:
+                logits = self.model.class_call(network, x)
+            values = score_of(self.score, logits, cast(Tensor, y))
         fits = isinstance(values, Tensor) and values.shape == (count,)
         if not fits or values.is_complex() or not values.isfinite().all():
             raise InputError(
@@ -279,5 +288,6 @@ def tested(network: nn.Module) -> Iterator[None]:
         mode(network, training=False),
         every_global_stream(stream(0, "rewind")),
         products("fp32"),
+        without_fast_path(),
     ):
         yield

@@ -14,7 +14,8 @@ from probe.rewinding.hybrids import Rewinding, rewind
 from probe.rewinding.pairs import deficit_doubt, law_failure, position_of
 from probe.rewinding.parts import Parts
 from probe.rewinding.scoring import Tests
-from probe.rewinding.shapley import EXACT, Floats
+from probe.rewinding.shapley import EXACT, Coalitions, Floats
+from probe.rewinding.sharing import SharedPasses
 
 
 @immutable(eq=False)
@@ -54,16 +55,40 @@ class TwoNetworks:
     @cached_property
     def rewinding(self) -> Rewinding:
         """The scores by set of blocks put back."""
-        scores = rewind(
-            self.last,
-            self.before,
-            self.parts.blocks,
-            partial(self._scores, self.last),
-            self.hybrids,
-            progress=self.progress,
-        )
+        shared = self._shared_passes()
+        if shared and shared.are_right():
+            masks = Coalitions(players=len(self.changed), limit=self.hybrids).masks
+            sets = [
+                tuple(name for k, name in enumerate(self.changed) if mask >> k & 1)
+                for mask in masks
+            ]
+            task = None if self.everywhere else self.task
+            scores = shared.scores(sets, task, self.progress)
+        else:
+            scores = rewind(
+                self.last,
+                self.before,
+                self.parts.blocks,
+                partial(self._scores, self.last),
+                self.hybrids,
+                progress=self.progress,
+            )
         of_task = self.tests.task_of == self.task - 1
         return Rewinding(scores=scores, of_task=of_task, limit=self.hybrids)
+
+    def _shared_passes(self) -> SharedPasses | None:
+        """Return passes that share their beginnings; None if a score or a change forbids it."""
+        starts = self.parts.starts
+        has_attributes = any(block.attributes for block in self.changed.values())
+        if starts is None or callable(self.tests.score) or has_attributes:
+            return None
+        return SharedPasses(
+            model=self.last,
+            before=self.before,
+            changed=self.changed,
+            tests=self.tests,
+            starts=starts,
+        )
 
     @cached_property
     def saved(self) -> Floats:

@@ -1,0 +1,151 @@
+"""Passes that start at kept values give, bit for bit, what passes from the input give."""
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from probe.batch import identical, mapped
+from probe.cut.cuts import find_each
+from probe.cut.interface import Cut
+from probe.cut.model_call import ModelCall, comparing
+from probe.cut.resuming import Passes, Starts
+from probe.errors import InputError
+from probe.modules import copied, named_state, unwrapped
+from probe.rewinding.blocks import Earlier, blocks_of, changed_blocks, rewound
+from tests.laws.zoo.examine import spread
+from tests.laws.zoo.hostile import HOSTILE
+from tests.laws.zoo.net import Inputs, Net
+from tests.laws.zoo.specimens import CHAINS
+
+SMALL = {**HOSTILE, **CHAINS}
+del SMALL["noise_before"]  # every value in it is drawn
+
+
+def found(net: Net, model: nn.Module, sample: Inputs, call: ModelCall) -> list[Cut]:
+    features = []
+    for name in list(net.features) or spread(net, model, sample, 4):
+        try:
+            find_each(model, [name], sample, call, "tail")
+        except InputError:
+            continue
+        features.append(name)
+    if not features:
+        pytest.skip("a network without a feature")
+    cuts = find_each(model, features, sample, call, "tail")
+    return sorted(cuts, key=lambda cut: cut.facts.position)
+
+
+def with_other_weights(model: nn.Module) -> nn.Module:
+    other = copied(model)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for tensor in named_state(other).values():
+            if tensor.is_floating_point():
+                tensor.mul_(1 + 0.3 * torch.rand(tensor.shape, generator=generator))
+    return other
+
+
+def compare(
+    model: nn.Module,
+    cuts: Sequence[Cut],
+    x: Inputs,
+    call: ModelCall,
+    order: random.Random | None = None,
+    watched: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> None:
+    """Compare passes with all sets of blocks put back with whole ones.
+
+    Args:
+        model: The network.
+        cuts: Its cuts.
+        x: A batch.
+        call: The call of the network.
+        order: The order of the sets, None = as if they were numbers.
+        watched: A context around each pass.
+    """
+    starts = Starts.at(cuts)
+    blocks = blocks_of(model, [cut.facts for cut in cuts], "all the rest")
+    earlier = Earlier.of(with_other_weights(model), model)
+    changed = list(changed_blocks(blocks, earlier, model).values())[:6]
+    sets = list(itertools.product([False, True], repeat=len(changed)))
+    if order:
+        order.shuffle(sets)
+    with comparing(x), torch.no_grad():
+        passes = Passes(starts, model, lambda batch: call(model, batch), x)
+        for flags in sets:
+            contents = list(itertools.compress(changed, flags))
+            names = itertools.chain.from_iterable(part.tensors for part in contents)
+            with rewound(model, contents, earlier), watched():
+                logits = passes.logits(frozenset(names))
+            with rewound(model, contents, earlier):
+                assert identical(logits, call(model, mapped(x, torch.clone)))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_set_of_blocks_in_any_order(name: str) -> None:
+    net = SMALL[name]
+    call = ModelCall(output=net.output)
+    try:
+        model, sample, others = net.made()
+        model = unwrapped(model).eval()
+        cuts = found(net, model, sample, call)
+        starts = Starts.at(cuts)
+    except InputError:
+        pytest.skip("a network that is refused")
+    if len(starts.plans) == 1:
+        pytest.skip("a network whose passes cannot be shared")
+    compare(model, cuts, others, call, random.Random(0))
+
+
+def chain() -> nn.Sequential:
+    return nn.Sequential(*(nn.Linear(8, 8) for _ in range(6)))
+
+
+def test_sets_that_follow_each_other_share_what_they_have_in_common() -> None:
+    """Of six blocks, whose sets are 64, 126 runs of a block for 384."""
+    model = chain().eval()
+    x = torch.randn(8, 8)
+    cuts = find_each(model, ["0", "1", "2", "3", "4"], x, ModelCall(), "tail")
+    runs = []
+
+    @contextmanager
+    def counted() -> Iterator[None]:
+        with FlopCounterMode(display=False) as counter:
+            yield
+        runs.append(counter.get_total_flops() / (2 * 8 * 8 * 8))
+
+    compare(model, cuts, x, ModelCall(), watched=counted)
+    assert (len(runs), sum(runs)) == (64, 126)
+
+
+class ReadsANumber(nn.Module):
+    """A first block that is scaled by a number out of the last one's weights, for large inputs."""
+
+    def __init__(self, read: Callable[[Tensor], float]) -> None:
+        super().__init__()
+        self.blocks = chain()
+        self.read = read
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.blocks[0](x)
+        if x.shape[0] > 8:
+            x = x * self.read(self.blocks[5].weight)
+        return self.blocks[5](self.blocks[3](x))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [lambda w: w.sum().item(), lambda w: w.norm().tolist(), lambda w: float(w[0, 0])],
+)
+def test_a_number_out_of_weights_downstream(read: Callable[[Tensor], float]) -> None:
+    """The few examples by which a network is cut do not show it."""
+    model = ReadsANumber(read).eval()
+    sample = torch.randn(8, 8)
+    cuts = find_each(model, ["blocks.0", "blocks.3"], sample, ModelCall(), "tail")
+    compare(model, cuts, torch.randn(12, 8), ModelCall())

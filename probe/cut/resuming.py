@@ -26,7 +26,7 @@ from probe.cut.planned_cut import PlannedCut
 from probe.cut.replay import Replaying, Sizes
 from probe.cut.trace import Trace, state_tags
 from probe.errors import Failed, NotKept
-from probe.modules import forget, tensors_in
+from probe.modules import tensors_in
 
 _BATCH = 128
 _WORTH = (
@@ -145,7 +145,6 @@ class Passes:
         missing = set[Name]()
         for other in self._starts.plans[deepest + 1 :]:
             missing.update(other.kept)
-        missing -= values.keys()
 
         def keep(name: Name, tensor: Tensor) -> None:
             if name in missing:
@@ -158,7 +157,6 @@ class Passes:
         tags = state_tags(self._model, trace.state)
         run = _Resuming(trace, plan, tags, served, self._sizes, keep)
         start = like(plan.form, map(run.value_named, self._starts.plans[0].kept))
-        forget(self._model)
         with eagerly(), run:
             logits = self._run(start)
         for number, other in enumerate(self._starts.plans):

@@ -124,28 +124,41 @@ def test_sets_that_follow_each_other_share_what_they_have_in_common() -> None:
     assert (len(runs), sum(runs)) == (64, 126)
 
 
-class ReadsANumber(nn.Module):
-    """A first block that is scaled by a number out of the last one's weights, for large inputs."""
+class Scaled(nn.Module):
+    """A first block that is scaled by the last one's weights, in batches of more than 8."""
 
-    def __init__(self, read: Callable[[Tensor], float]) -> None:
+    def __init__(self, scale: Callable[[Tensor, Tensor, bool], Tensor]) -> None:
         super().__init__()
         self.blocks = chain()
-        self.read = read
+        self.scale = scale
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.blocks[0](x)
-        if x.shape[0] > 8:
-            x = x * self.read(self.blocks[5].weight)
-        return self.blocks[5](self.blocks[3](x))
+        value = self.blocks[0](x)
+        value = self.scale(value, self.blocks[5].weight, len(x) > 8)
+        return self.blocks[5](self.blocks[3](value))
+
+
+def times_unseen(x: Tensor, weight: Tensor, is_large: bool) -> Tensor:
+    """Multiply by a sum that torch's functions do not show."""
+    with torch._C.DisableTorchFunction():
+        factor = weight.sum()
+    return x * factor
 
 
 @pytest.mark.parametrize(
-    "read",
-    [lambda w: w.sum().item(), lambda w: w.norm().tolist(), lambda w: float(w[0, 0])],
+    "scale",
+    [
+        lambda x, weight, is_large: x * (weight.sum().item() if is_large else 1.0),
+        lambda x, weight, is_large: x * (float(weight[0, 0]) if is_large else 1.0),
+        lambda x, weight, is_large: x * (weight.sum() if is_large else 1.0),
+        times_unseen,
+    ],
 )
-def test_a_number_out_of_weights_downstream(read: Callable[[Tensor], float]) -> None:
-    """The few examples by which a network is cut do not show it."""
-    model = ReadsANumber(read).eval()
+def test_a_value_that_takes_weights_downstream_of_it(
+    scale: Callable[[Tensor, Tensor, bool], Tensor],
+) -> None:
+    """Not all of it is seen in the examples by which a network is cut."""
+    model = Scaled(scale).eval()
     sample = torch.randn(8, 8)
     cuts = find_each(model, ["blocks.0", "blocks.3"], sample, ModelCall(), "tail")
     compare(model, cuts, torch.randn(12, 8), ModelCall())

@@ -1,0 +1,116 @@
+"""Causes are the same, to the last bit, whether hybrids share the beginnings of passes or not."""
+
+from math import inf
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor, nn
+
+import probe
+from probe.cut import resuming
+from probe.cut.resuming import Starts
+from probe.rewinding.scoring import Score
+from probe.rewinding.sharing import SharedPasses
+
+
+class Residual(nn.Module):
+    """A convolution in place, with its input added, and a number that may differ."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 3, padding=1)
+        self.norm = nn.BatchNorm2d(4)
+        self.slope = 0.1
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + nn.functional.leaky_relu_(self.norm(self.conv(x)), self.slope)
+
+
+def network(seed: int, slope: float = 0.1) -> nn.Module:
+    torch.manual_seed(seed)
+    model = nn.Sequential(Residual(), Residual(), nn.Flatten(), nn.Linear(64, 3))
+    model(torch.randn(32, 4, 4, 4))
+    model[1].slope = slope
+    return model.eval()
+
+
+def examples_of(tasks: int) -> list[tuple[Tensor, Tensor]]:
+    torch.manual_seed(0)
+    return [
+        (torch.randn(7 + k, 4, 4, 4), torch.randint(3, (7 + k,))) for k in range(tasks)
+    ]
+
+
+def margin(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    return model(x).gather(1, y[:, None])[:, 0]
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> list[SharedPasses]:
+    """The passes that were shared."""
+    passes: list[SharedPasses] = []
+    scores = SharedPasses.scores
+
+    def noted(self: SharedPasses, *args: Any) -> Any:
+        passes.append(self)
+        return scores(self, *args)
+
+    monkeypatch.setattr(SharedPasses, "scores", noted)
+    return passes
+
+
+@pytest.mark.parametrize(
+    ("score", "slope", "times"),
+    [
+        ("accuracy", 0.1, 2),
+        ("loss", 0.1, 2),
+        # A score may read more than logits, and an attribute may act anywhere.
+        (margin, 0.1, 0),
+        ("loss", 0.3, 0),
+    ],
+)
+@pytest.mark.parametrize("hybrids", [256, 7])
+def test_causes(
+    score: Score,
+    slope: float,
+    times: int,
+    hybrids: int,
+    shared: list[SharedPasses],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    networks = {1: network(1), 2: network(2), 3: network(3, slope)}
+    tables = []
+    for worth in (0, inf):
+        monkeypatch.setattr(resuming, "_WORTH", worth)
+        table = probe.causes(
+            networks, examples_of(3), score, ["0.conv", "0", "1"], hybrids, 3, long=True
+        )
+        tables.append(table)
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+    assert len(shared) == times
+
+
+def test_diff(shared: list[SharedPasses], monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = examples_of(2)
+    tables = []
+    for worth in (0, inf):
+        monkeypatch.setattr(resuming, "_WORTH", worth)
+        difference = probe.diff(network(1), network(2), old, new)
+        tables.append(pd.concat([difference.causes, difference.remedies]))
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+    assert len(shared) == 1
+
+
+def test_passes_that_are_wrong_are_not_shared(
+    shared: list[SharedPasses], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few examples show it; here no value is said to depend on any weight."""
+    networks = {1: network(1), 2: network(2)}
+    expected = probe.causes(networks, examples_of(2), features=["0", "1"])
+    monkeypatch.setattr(resuming, "_WORTH", 0)
+    monkeypatch.setattr(Starts, "weights", [frozenset[str]()] * 3)
+    table = probe.causes(networks, examples_of(2), features=["0", "1"])
+    pd.testing.assert_frame_equal(table, expected, check_exact=True)
+    assert not shared

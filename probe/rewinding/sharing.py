@@ -58,7 +58,7 @@ class SharedPasses:
     @torch.no_grad()
     def scores(
         self,
-        sets: Iterable[Names],
+        sets: Sequence[Names],
         task: int | None,
         progress: Callable[[Sequence[int]], Iterable[int]],
     ) -> dict[Names, Floats]:
@@ -70,11 +70,11 @@ class SharedPasses:
                 None = on all.
             progress: Function that wraps the passes, as `tqdm` does.
         """
-        sets = self._by_beginning(sets)
-        few = [names for names in sets if len(names) < 2]
+        by_beginning = self._by_beginning(sets)
+        few = [names for names in by_beginning if len(names) < 2]
         passes: list[tuple[int, Tensor, Names]] = []
         for k, (x, _) in enumerate(self.tests.data):
-            of_task = sets if task in (None, k + 1) else few
+            of_task = by_beginning if task in (None, k + 1) else few
             for rows in batches(x, self.tests.batch_size):
                 passes.extend((k, rows, names) for names in of_task)
         scores = {names: np.zeros(len(self.tests.task_of)) for names in sets}

@@ -1,34 +1,37 @@
 """Heads: the outputs that compete when a trained network is evaluated."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from probe.batch import Value
+from probe.examples import Examples
+from probe.immutable import immutable
 from probe.tasks import Scenario
-from probe.training.evaluation import Logits, barred_but, predict_each
+from probe.training.evaluation import (
+    Logits,
+    barred_but,
+    predict_each,
+    predict_variants,
+)
 
 Head = Literal["single", "multi", "all"]
 """`single`: classes seen so far; `multi`: classes of the example's own task; `all`: every class."""
 
+ByHead = tuple[dict[str, Tensor], Tensor]
+"""The predictions by head, and the losses."""
 
-def predictions_by_head(
-    logits: Logits,
-    scenario: Scenario,
-    classes_seen: Sequence[int],
-    *,
-    task_aware: bool = False,
-    position: int | None = None,
-    any_layout: bool | None = None,
-    check: bool = False,
-) -> tuple[dict[str, Tensor], Tensor]:
-    """Predict the classes of the test data under every head in one pass.
+
+@immutable(eq=False)
+class Heads:
+    """The test examples of a network, and the outputs that compete under each head.
 
     Source: Chaudhry 2018, section 2.1.
 
-    Args:
-        logits: Function that maps a batch (B, ...) to (B, K).
+    Attributes:
         scenario: The tasks as the learner sees them, perhaps with tasks not yet
             learned.
         classes_seen: The classes learned so far; if there are none, all outputs compete
@@ -36,43 +39,110 @@ def predictions_by_head(
         task_aware: Whether the learner receives the task id; then `multi` is the only
             head.
         position: The position of the task whose data are tested, None for all tasks.
-        any_layout: See `probe.training.evaluation.predict_each`.
-        check: See the same.
-
-    Returns:
-        The predictions (N,) by head, and the loss of each example under the main head,
-        (N,) float32 in nats; K and NaN for examples that are not tested.
     """
-    tested = scenario.test
-    classes = scenario.classes
-    device = tested.y.device
-    tasks = [task.classes for task in scenario.tasks]
-    # Which outputs do not compete, for examples of each task, (T, K).
-    barred: dict[str, Tensor | None] = {"multi": barred_but(tasks, classes, device)}
-    if not task_aware:
-        seen = [classes_seen or range(classes)] * len(tasks)
-        barred = {"single": barred_but(seen, classes, device), **barred, "all": None}
-    sizes = torch.tensor([len(task.test) for task in scenario.tasks], device=device)
-    task_of_example = torch.arange(len(tasks), device=device).repeat_interleave(sizes)
-    is_tested = torch.ones_like(task_of_example, dtype=torch.bool)
-    if position is not None:
-        tested = scenario.tasks[position - 1].test
-        is_tested = task_of_example == position - 1
-    predicted_by_head, losses = predict_each(
-        logits,
-        tested,
-        classes,
-        barred,
-        rows=task_of_example[is_tested],
-        loss_of="multi" if task_aware else "single",
-        any_layout=any_layout,
-        check=check,
-    )
-    predicted_by_head = {
-        head: _among_all(predicted, is_tested, classes)
-        for head, predicted in predicted_by_head.items()
-    }
-    return predicted_by_head, _among_all(losses, is_tested, torch.nan)
+
+    scenario: Scenario
+    classes_seen: Sequence[int]
+    task_aware: bool = False
+    position: int | None = None
+
+    @property
+    def main(self) -> Head:
+        """The head under which the network is trained."""
+        return "multi" if self.task_aware else "single"
+
+    @cached_property
+    def tested(self) -> Examples:
+        """The examples that are tested."""
+        if self.position is None:
+            return self.scenario.test
+        return self.scenario.tasks[self.position - 1].test
+
+    def predict(
+        self, logits: Logits, any_layout: bool | None = None, check: bool = False
+    ) -> ByHead:
+        """Predict the classes of the test data under every head in one pass.
+
+        Args:
+            logits: Function that maps a batch (B, ...) to (B, K).
+            any_layout: See `probe.training.evaluation.predict_each`.
+            check: See the same.
+
+        Returns:
+            The predictions (N,) by head, and the loss of each example under the main
+            head, (N,) float32 in nats; K and NaN for examples that are not tested.
+        """
+        predicted = predict_each(
+            logits,
+            self.tested,
+            self.scenario.classes,
+            self._barred,
+            rows=self._task_of_example[self._is_tested],
+            loss_of=self.main,
+            any_layout=any_layout,
+            check=check,
+        )
+        return self._among_all(*predicted)
+
+    def predict_variants(
+        self, logits: Callable[[Value], Iterable[Tensor]], any_layout: bool
+    ) -> list[ByHead]:
+        """Predict by several variants of a network, batch by batch; see `predict`.
+
+        Args:
+            logits: Function that maps a batch (B, ...) to the logits (B, K) of each
+                variant.
+            any_layout: See `probe.training.evaluation.predict_each`.
+        """
+        variants = predict_variants(
+            lambda indices, x: logits(x),
+            self.tested,
+            self.scenario.classes,
+            self._barred,
+            None,
+            self._task_of_example[self._is_tested],
+            self.main,
+            any_layout=any_layout,
+        )
+        return [self._among_all(*predicted) for predicted in variants]
+
+    @cached_property
+    def _barred(self) -> dict[str, Tensor | None]:
+        """The outputs that do not compete for examples of each task, (T, K), by head."""
+        classes = self.scenario.classes
+        device = self.scenario.test.y.device
+        tasks = [task.classes for task in self.scenario.tasks]
+        barred: dict[str, Tensor | None] = {"multi": barred_but(tasks, classes, device)}
+        if not self.task_aware:
+            seen = [self.classes_seen or range(classes)] * len(tasks)
+            barred = {
+                "single": barred_but(seen, classes, device),
+                **barred,
+                "all": None,
+            }
+        return barred
+
+    @cached_property
+    def _task_of_example(self) -> Tensor:
+        device = self.scenario.test.y.device
+        sizes = [len(task.test) for task in self.scenario.tasks]
+        numbers = torch.arange(len(sizes), device=device)
+        return numbers.repeat_interleave(torch.tensor(sizes, device=device))
+
+    @cached_property
+    def _is_tested(self) -> Tensor:
+        if self.position is None:
+            return torch.ones_like(self._task_of_example, dtype=torch.bool)
+        return self._task_of_example == self.position - 1
+
+    def _among_all(self, predicted: Mapping[str, Tensor], losses: Tensor) -> ByHead:
+        """Put predictions and losses of the tested examples at their rows among all, (N,)."""
+        classes = self.scenario.classes
+        by_head = {
+            head: _among_all(classes_of, self._is_tested, classes)
+            for head, classes_of in predicted.items()
+        }
+        return by_head, _among_all(losses, self._is_tested, torch.nan)
 
 
 def _among_all(values: Tensor, is_tested: Tensor, missing: float) -> Tensor:

@@ -5,7 +5,7 @@ and networks trained elsewhere, in files or in memory (`probe.by_layer.network_s
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.by_layer.head_predictions import Head, predictions_by_head
+from probe.by_layer.head_predictions import ByHead, Head, Heads
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Measurement, TrainingCost
 from probe.by_layer.plan import Plan
@@ -22,6 +22,7 @@ from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.interface import CutFacts
 from probe.cut.model_call import ModelCall
+from probe.cut.resuming import Starts
 from probe.extensions import ReadoutEntry
 from probe.immutable import immutable
 from probe.metrics.task_predictions import TaskPredictions
@@ -29,12 +30,16 @@ from probe.modules import mode, unwrapped
 from probe.notes import of_outputs, of_recorded
 from probe.rewinding.blocks import Blocks, Earlier, changed_blocks
 from probe.rewinding.correspondence import Comparison, relation_values
-from probe.rewinding.hybrids import rewind
+from probe.rewinding.hybrids import Names, rewind, sets_of
+from probe.rewinding.sharing import SharedPasses
 from probe.stored_names import Peer, name_of_blocks
 from probe.tasks import Scenario
 from probe.training.evaluation import Logits, check_outputs
 from probe.training.fresh_weights import Fresh
 from probe.training.memory_format import same_in_both_layouts, some
+
+Tested = tuple[NDArray[Any], NDArray[np.float16]]
+"""Predictions and losses of the N test examples."""
 
 _LARGEST = 65_504  # of float16
 
@@ -83,13 +88,7 @@ class TrainedNetwork:
         with mode(self.model, training=False):
             if check:
                 check_outputs(self.logits, scenario.test)
-            by_head, losses = predictions_by_head(
-                logits_of,
-                scenario,
-                self.classes_seen,
-                task_aware=self.task_aware,
-                check=True,
-            )
+            by_head, losses = self._heads().predict(logits_of, check=True)
         test = scenario.test_examples
         main = "multi" if self.task_aware else "single"
         heads = [head] if head else list(by_head)
@@ -119,6 +118,7 @@ class TrainedNetwork:
         position: int,
         limit: int,
         seed: int,
+        starts: Starts | None = None,
     ) -> Measurement:
         """Test it with sets of its blocks put back to those of an earlier network.
 
@@ -132,6 +132,7 @@ class TrainedNetwork:
             limit: The number of sets up to which all are tested, see
                 `probe.rewinding.shapley`.
             seed: The seed of random orders.
+            starts: The values at which passes may start, None = at the input.
 
         Returns:
             The predictions and losses under the main head, by set; the relations of
@@ -140,21 +141,34 @@ class TrainedNetwork:
         """
         model = unwrapped(self.model)
         earlier = Earlier.of(before, model)
+        changed = changed_blocks(blocks, earlier, model)
         with mode(self.model, training=False), mode(before, training=False):
-            tested = rewind(
-                model,
-                earlier,
-                blocks,
-                lambda everywhere: self._tested(None if everywhere else position),
-                limit,
-                self._as_it_is,
-                seed,
-            )
+            tested = None
+            if starts:
+                shared = SharedPasses(
+                    model=model,
+                    before=earlier,
+                    changed=changed,
+                    starts=starts,
+                    run=self._finite,
+                )
+                sets = sets_of(changed, limit, seed)
+                tested = self._tested_together(shared, sets, position)
+            if tested is None:
+                tested = rewind(
+                    model,
+                    earlier,
+                    blocks,
+                    lambda everywhere: self._tested(None if everywhere else position),
+                    limit,
+                    self._as_it_is,
+                    seed,
+                )
             comparison = Comparison(
                 model=model,
                 earlier=before,
                 before=earlier,
-                changed=changed_blocks(blocks, earlier, model),
+                changed=changed,
                 facts=facts,
                 run=run,
             )
@@ -172,7 +186,7 @@ class TrainedNetwork:
         )
 
     @cached_property
-    def _as_it_is(self) -> tuple[NDArray[Any], NDArray[np.float16]]:
+    def _as_it_is(self) -> Tested:
         """The predictions and losses of the network itself, which all earlier ones share."""
         return self._tested(None)
 
@@ -180,20 +194,45 @@ class TrainedNetwork:
     def _any_layout(self) -> bool:
         return same_in_both_layouts(self.logits, some(self.scenario.test))
 
-    def _tested(self, position: int | None) -> tuple[NDArray[Any], NDArray[np.float16]]:
-        """Test it in eval mode under the main head, on the task at a position or on all tasks."""
-        by_head, losses = predictions_by_head(
-            # What never was a network need not be stable.
-            lambda x: self.logits(x).nan_to_num(),
-            self.scenario,
-            self.classes_seen,
+    def _finite(self, x: Value) -> Tensor:
+        """Return logits of what never was a network, which need not be stable."""
+        return self.logits(x).nan_to_num()
+
+    def _heads(self, position: int | None = None) -> Heads:
+        return Heads(
+            scenario=self.scenario,
+            classes_seen=self.classes_seen,
             task_aware=self.task_aware,
             position=position,
-            any_layout=self._any_layout,
         )
-        predicted = by_head["multi" if self.task_aware else "single"]
+
+    def _tested(self, position: int | None) -> Tested:
+        """Test it in eval mode under the main head, on the task at a position or on all tasks."""
+        heads = self._heads(position)
+        return self._of_main(heads.predict(self._finite, self._any_layout))
+
+    def _tested_together(
+        self, shared: SharedPasses, sets: Sequence[Names], position: int
+    ) -> dict[Names, Tested] | None:
+        """Test it with sets of blocks put back, None where passes cannot be shared."""
+        if not shared.are_right(some(self.scenario.test)):
+            return None
+        tested = dict.fromkeys(sets, self._as_it_is)
+        for is_one, where in ((True, None), (False, position)):
+            chosen = [names for names in sets if names and (len(names) == 1) == is_one]
+            chosen = shared.by_beginning(chosen)
+            variants = self._heads(where).predict_variants(
+                partial(shared.logits, sets=chosen), self._any_layout
+            )
+            tested |= zip(chosen, map(self._of_main, variants), strict=True)
+        return tested
+
+    def _of_main(self, predicted: ByHead) -> Tested:
+        """Return predictions and losses under the main head, in the caller's order."""
+        by_head, losses = predicted
+        of_main = by_head["multi" if self.task_aware else "single"]
         in_order = self.scenario.in_callers_order
-        return in_order(predicted), in_order(losses.clamp(max=_LARGEST).half())
+        return in_order(of_main), in_order(losses.clamp(max=_LARGEST).half())
 
 
 class Networks(Protocol):

@@ -121,6 +121,7 @@ def _put_back_sets(
         since,
         context.plan.hybrids,
         context.job.seed,
+        context.shared_cuts(network.model).starts if facts else None,
     )
 
 

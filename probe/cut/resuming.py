@@ -47,6 +47,23 @@ class Starts:
     plans: Sequence[CutPlan]
 
     @classmethod
+    def worthwhile(cls, cuts: Sequence[Cut]) -> "Starts | None":
+        """Return the values at which passes may start, None if that would save no time.
+
+        Args:
+            cuts: Cuts of one model at features, by depth.
+        """
+        if not cuts:
+            return None
+        trace = cast(PlannedCut, cuts[0]).feature.trace
+        steps = trace.large.steps
+        work = sum(step.work for step in steps.values()) / trace.examples
+        if work * _BATCH <= len(steps) * _WORTH:
+            return None
+        starts = cls.at(cuts)
+        return starts if len(starts.plans) > 1 else None
+
+    @classmethod
     def at(cls, cuts: Sequence[Cut]) -> "Starts":
         """Plan to start at features, where no weight downstream changes what is kept there.
 
@@ -76,13 +93,6 @@ class Starts:
     def weights(self) -> list[frozenset[str]]:
         """The names of the parameters and buffers that each plan's values depend on."""
         return [frozenset().union(*plan.frozen.values()) for plan in self.plans]
-
-    @property
-    def save_time(self) -> bool:
-        """Whether calls compute so much that following them costs little."""
-        steps = self.trace.large.steps
-        work = sum(step.work for step in steps.values()) / self.trace.examples
-        return len(self.plans) > 1 and work * _BATCH > len(steps) * _WORTH
 
 
 class Passes:

@@ -62,17 +62,25 @@ def rewind(
         The results by set of blocks, of those that have changed.
     """
     changed = changed_blocks(blocks, before, model)
+    sets = sets_of(changed, limit, seed)
     results = {}
-    for mask in progress(
-        Coalitions(players=len(changed), limit=limit, seed=seed).masks
-    ):
-        names = tuple(name for k, name in enumerate(changed) if mask >> k & 1)
+    for number in progress(range(len(sets))):
+        names = sets[number]
         if not names and as_it_is is not None:
             results[names] = as_it_is
             continue
         with rewound(model, [changed[name] for name in names], before):
             results[names] = test(len(names) < 2)
     return results
+
+
+def sets_of(changed: Iterable[str], limit: int = EXACT, seed: int = 0) -> list[Names]:
+    """Return the sets of blocks that are put back, of those that have changed."""
+    blocks = list(changed)
+    masks = Coalitions(players=len(blocks), limit=limit, seed=seed).masks
+    return [
+        tuple(name for k, name in enumerate(blocks) if mask >> k & 1) for mask in masks
+    ]
 
 
 @immutable(eq=False)

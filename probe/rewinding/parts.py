@@ -51,8 +51,7 @@ class Parts:
     @cached_property
     def starts(self) -> Starts | None:
         """The values at which passes may start, None where that saves no time."""
-        starts = Starts.at(self.cuts) if self.cuts else None
-        return starts if starts and starts.save_time else None
+        return Starts.worthwhile(self.cuts)
 
     @classmethod
     def of(

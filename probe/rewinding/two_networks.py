@@ -1,21 +1,32 @@
 """Two networks: the last one with sets of its blocks put back to those of an earlier one."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
-from torch import nn
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
+from probe.batch import varied
+from probe.cut.model_call import explained
 from probe.immutable import immutable
 from probe.modules import named_state
 from probe.rewinding.blocks import Changed, Earlier, changed_blocks, rewound
 from probe.rewinding.correspondence import Comparison, unrelated
 from probe.rewinding.estimates import Position
-from probe.rewinding.hybrids import Rewinding, rewind
+from probe.rewinding.hybrids import Names, Rewinding, rewind, sets_of
 from probe.rewinding.pairs import deficit_doubt, law_failure, position_of
 from probe.rewinding.parts import Parts
-from probe.rewinding.scoring import Tests
-from probe.rewinding.shapley import EXACT, Coalitions, Floats
-from probe.rewinding.sharing import SharedPasses
+from probe.rewinding.scoring import (
+    Tests,
+    batches,
+    on_device_of,
+    rows_for,
+    tested,
+)
+from probe.rewinding.shapley import EXACT, Floats
+from probe.rewinding.sharing import FEW, SharedPasses
 
 
 @immutable(eq=False)
@@ -56,14 +67,8 @@ class TwoNetworks:
     def rewinding(self) -> Rewinding:
         """The scores by set of blocks put back."""
         shared = self._shared_passes()
-        if shared and shared.are_right():
-            masks = Coalitions(players=len(self.changed), limit=self.hybrids).masks
-            sets = [
-                tuple(name for k, name in enumerate(self.changed) if mask >> k & 1)
-                for mask in masks
-            ]
-            task = None if self.everywhere else self.task
-            scores = shared.scores(sets, task, self.progress)
+        if shared:
+            scores = self._shared_scores(shared)
         else:
             scores = rewind(
                 self.last,
@@ -77,18 +82,50 @@ class TwoNetworks:
         return Rewinding(scores=scores, of_task=of_task, limit=self.hybrids)
 
     def _shared_passes(self) -> SharedPasses | None:
-        """Return passes that share their beginnings; None if a score or a change forbids it."""
-        starts = self.parts.starts
-        has_attributes = any(block.attributes for block in self.changed.values())
-        if starts is None or callable(self.tests.score) or has_attributes:
+        """Return passes that share their beginnings, None where the score needs whole ones."""
+        if self.parts.starts is None or callable(self.tests.score):
             return None
-        return SharedPasses(
+        shared = SharedPasses(
             model=self.last,
             before=self.before,
             changed=self.changed,
-            tests=self.tests,
-            starts=starts,
+            starts=self.parts.starts,
+            run=partial(self.tests.model.class_call, self.last),
         )
+        few = on_device_of(self.last, varied(self.tests.data[0][0], FEW))
+        with tested(self.last):
+            return shared if shared.are_right(few) else None
+
+    @torch.no_grad()
+    def _shared_scores(self, shared: SharedPasses) -> dict[Names, Floats]:
+        """Return the scores by set of blocks, measured batch by batch."""
+        sets = sets_of(self.changed, self.hybrids)
+        scores = {names: np.zeros(len(self.tests.task_of)) for names in sets}
+        sets = shared.by_beginning(sets)
+        few = [names for names in sets if len(names) < 2]
+        steps: list[tuple[int, Tensor, Sequence[Names]]] = []
+        for k, (x, _) in enumerate(self.tests.data):
+            of_task = sets if self.everywhere or k + 1 == self.task else few
+            of_batches = batches(x, self.tests.batch_size)
+            steps.extend((k, rows, of_task) for rows in of_batches)
+        passes = self._passes(shared, steps)
+        with tested(self.last):
+            for _ in self.progress(range(sum(len(of_task) for *_, of_task in steps))):
+                names, indices, values = next(passes)
+                scores[names][indices] = values
+        return scores
+
+    def _passes(
+        self, shared: SharedPasses, steps: Iterable[tuple[int, Tensor, Sequence[Names]]]
+    ) -> Iterator[tuple[Names, NDArray[np.int64], Floats]]:
+        """Yield sets of blocks, and the indices and scores of a batch of examples."""
+        for k, rows, sets in steps:
+            x, y = (rows_for(self.last, t, rows) for t in self.tests.data[k])
+            indices = np.flatnonzero(self.tests.task_of == k)[rows.numpy()]
+            with explained(x):
+                for names, logits in zip(sets, shared.logits(x, sets), strict=True):
+                    values = self.tests.batch_scores(self.last, x, y, logits)
+                    yield names, indices, values
 
     @cached_property
     def saved(self) -> Floats:

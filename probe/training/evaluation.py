@@ -1,8 +1,8 @@
 """Evaluation: the outputs to read, the predicted classes, and penultimate features phi(x)."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import torch
@@ -79,38 +79,112 @@ def predict_each(
     >>> predict_each(torch.nn.Identity(), data, 2, {"all": None})[0]["all"].tolist()
     [0, 1]
     """
-    device = examples.y.device
-    predicted: dict[str, list[Tensor]] = {name: [] for name in barred}
-    losses = [torch.zeros(0, device=device)]
-    # The caller may be under autocast.
-    with torch.no_grad(), torch.autocast(device.type, enabled=False), products("fp32"):
-        if any_layout is None:
+    if any_layout is None:
+        with _exactly(examples):
             any_layout = same_in_both_layouts(logits, some(examples))
-        numbers = torch.arange(len(examples), device=device)
-        row_of_example = examples.y if rows is None else rows
-        batch_size = batch_size or batch_size_for(examples.x, device)
-        sample = _Sample(row_of_example) if check else None
-        for indices in numbers.split(batch_size):
+    row_of_example = examples.y if rows is None else rows
+    sample = _Sample(row_of_example) if check else None
+
+    def logits_of(indices: Tensor, x: Value) -> Iterator[Tensor]:
+        scores = logits(x)
+        if sample:
+            sample.add(indices, scores)
+        yield scores
+
+    [predicted] = predict_variants(
+        logits_of,
+        examples,
+        classes,
+        barred,
+        batch_size,
+        row_of_example,
+        loss_of,
+        any_layout=any_layout,
+    )
+    if sample:
+        batch_size = batch_size or batch_size_for(examples.x, examples.y.device)
+        with _exactly(examples):
+            sample.check(logits, examples.x, batch_size)
+    return predicted
+
+
+def predict_variants(
+    logits: Callable[[Tensor, Value], Iterable[Tensor]],
+    examples: Labeled,
+    classes: int,
+    barred: Mapping[str, Tensor | None],
+    batch_size: int | None,
+    row_of_example: Tensor,
+    loss_of: str,
+    *,
+    any_layout: bool,
+) -> list[tuple[dict[str, Tensor], Tensor]]:
+    """Predict the classes of all N examples by several variants of a network, batch by batch.
+
+    Args:
+        logits: Function that maps the indices (B,) and the inputs (B, ...) of a batch to
+            the logits (B, K) of each variant.
+        examples: See `predict_each`, as for all others.
+
+    Returns:
+        What `predict_each` returns, of each variant.
+
+    Raises:
+        InputError: The logits have the wrong shape, or are not finite.
+    """
+    device = examples.y.device
+    batch_size = batch_size or batch_size_for(examples.x, device)
+    variants: list[_Predictions] = []
+    with _exactly(examples):
+        for indices in torch.arange(len(examples), device=device).split(batch_size):
             # A copy: a model may write into its input.
             x = gather(examples.x, indices)
-            scores = logits(channels_last(x) if any_layout else x)
-            _check_scores(scores, (len(indices), classes))
-            if sample:
-                sample.add(indices, scores)
-            for name, table in barred.items():
-                competing = scores
-                if table is not None:
-                    competing = _barred(scores, table[row_of_example[indices]])
-                predicted[name].append(competing.argmax(1))
-                if name == loss_of:
-                    y = examples.y[indices]
-                    losses.append(cross_entropy(competing, y, reduction="none"))
-        if sample:
-            sample.check(logits, examples.x, batch_size)
-    return (
-        {name: torch.cat(parts) for name, parts in predicted.items()},
-        torch.cat(losses),
-    )
+            if any_layout:
+                x = channels_last(x)
+            for number, scores in enumerate(logits(indices, x)):
+                _check_scores(scores, (len(indices), classes))
+                if number == len(variants):
+                    variants.append(_Predictions(barred, loss_of))
+                rows = row_of_example[indices]
+                variants[number].add(scores, rows, examples.y[indices])
+    return [variant.all for variant in variants]
+
+
+class _Predictions:
+    """The predictions of one network, and its losses, as batches come.
+
+    Args:
+        barred: The outputs that do not compete, see `predict_each`.
+        loss_of: The name in `barred` under which losses are computed.
+    """
+
+    def __init__(self, barred: Mapping[str, Tensor | None], loss_of: str) -> None:
+        self._barred = barred
+        self._loss_of = loss_of
+        self._predicted: dict[str, list[Tensor]] = {name: [] for name in barred}
+        self._losses: list[Tensor] = []
+
+    def add(self, scores: Tensor, rows: Tensor, y: Tensor) -> None:
+        """Take the logits (B, K) of a batch with its rows in the tables and its labels, (B,)."""
+        for name, table in self._barred.items():
+            competing = scores if table is None else _barred(scores, table[rows])
+            self._predicted[name].append(competing.argmax(1))
+            if name == self._loss_of:
+                self._losses.append(cross_entropy(competing, y, reduction="none"))
+
+    @property
+    def all(self) -> tuple[dict[str, Tensor], Tensor]:
+        """The predictions (N,) by name, and the losses (N,), (0,) without a name for them."""
+        predicted = {name: torch.cat(parts) for name, parts in self._predicted.items()}
+        return predicted, torch.cat(self._losses or [torch.zeros(0, device="cpu")])
+
+
+@contextmanager
+def _exactly(examples: Labeled) -> Iterator[None]:
+    """Compute in fp32 without gradients within the block; the caller may be under autocast."""
+    device = examples.y.device.type
+    with torch.no_grad(), torch.autocast(device, enabled=False), products("fp32"):
+        yield
 
 
 class _Sample:
@@ -125,10 +199,7 @@ class _Sample:
         parts = []
         for row in rows:
             [group] = (row_of_example == row).nonzero(as_tuple=True)
-            size = min(most, len(group))
-            last = len(group) - 1
-            positions = torch.linspace(0, last, size, device=group.device)
-            parts.append(group[positions.long()])
+            parts.append(_spread(group, most))
         self._indices = torch.cat(parts).sort().values
         self._scores: list[Tensor] = []
 
@@ -234,11 +305,8 @@ def check_independence(
     Raises:
         InputError: The values differ; the message names them.
     """
-    by_label = labels.argsort(stable=True)
-    positions = torch.linspace(
-        0, len(labels) - 1, min(_MIXED, len(labels)), device=labels.device
-    )
-    chosen = by_label[positions.long()]  # of all classes, sorted by class
+    # Of all classes, sorted by class.
+    chosen = _spread(labels.argsort(stable=True), _MIXED)
 
     def values(rows: Tensor) -> dict[str, Tensor]:
         return dict(compute(gather(x, chosen[rows])))
@@ -271,6 +339,13 @@ def check_independence(
                 "prompt for each example (L2P: batchwise_prompt=False), or use "
                 "running statistics"
             )
+
+
+def _spread(indices: Tensor, most: int) -> Tensor:
+    """Return some of the indices (N,), at even distances."""
+    size = min(most, len(indices))
+    positions = torch.linspace(0, len(indices) - 1, size, device=indices.device)
+    return indices[positions.long()]
 
 
 def _excess(together: Tensor, apart: Tensor, near: float = _NEAR) -> Tensor:

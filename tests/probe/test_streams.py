@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from probe import Examples, Model, Recipe, Recorder, analyze, partial_retrain
-from probe.by_layer.head_predictions import predictions_by_head
+from probe.by_layer.head_predictions import Heads
 from probe.errors import InputError
 from probe.record.recording import read_recording
 from probe.task_aware import make_task_aware
@@ -200,7 +200,7 @@ def test_told_the_task_the_outputs_of_its_classes_compete():
     stream = Scenario.of_examples(
         "", assign_tasks({"train": train, "test": test}, None)
     )
-    heads, _ = predictions_by_head(model, stream, [0, 1])
+    heads, _ = Heads(scenario=stream, classes_seen=[0, 1]).predict(model)
     assert torch.equal(heads["multi"], torch.cat(plain))
     assert heads["single"].max() == 1
 

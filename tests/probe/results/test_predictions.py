@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, one_hot
 
 import probe
-from probe.by_layer.head_predictions import predictions_by_head
+from probe.by_layer.head_predictions import Heads
 from probe.examples import Examples
 from scenarios.data.datasets import Dataset, limited, load
 from scenarios.networks import mlp
@@ -110,7 +110,8 @@ def test_the_loss_is_under_the_main_head(aware):
     stream = split_by_class(replace(FEW, test=DIGITS), 5)
     torch.manual_seed(0)
     scores = nn.Sequential(nn.Flatten(), nn.Linear(64, 10)).requires_grad_(False)
-    _, losses = predictions_by_head(scores, stream, range(10), task_aware=aware)
+    heads = Heads(scenario=stream, classes_seen=range(10), task_aware=aware)
+    _, losses = heads.predict(scores)
     y = stream.test.y
     logits = scores(stream.test.x)
     if aware:

@@ -1,7 +1,7 @@
 """Causes are the same, to the last bit, whether hybrids share the beginnings of passes or not."""
 
 from math import inf
-from typing import Any
+from typing import Literal
 
 import pandas as pd
 import pytest
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import probe
+from probe.by_layer.probing import Measure
 from probe.cut import resuming
 from probe.cut.resuming import Starts
 from probe.rewinding.scoring import Score
@@ -30,7 +31,7 @@ class Residual(nn.Module):
 
 def network(seed: int, slope: float = 0.1) -> nn.Module:
     torch.manual_seed(seed)
-    model = nn.Sequential(Residual(), Residual(), nn.Flatten(), nn.Linear(64, 3))
+    model = nn.Sequential(Residual(), Residual(), nn.Flatten(), nn.Linear(64, 4))
     model(torch.randn(32, 4, 4, 4))
     model[1].slope = slope
     return model.eval()
@@ -49,15 +50,16 @@ def margin(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> list[SharedPasses]:
-    """The passes that were shared."""
+    """The passes that are right."""
     passes: list[SharedPasses] = []
-    scores = SharedPasses.scores
+    are_right = SharedPasses.are_right
 
-    def noted(self: SharedPasses, *args: Any) -> Any:
-        passes.append(self)
-        return scores(self, *args)
+    def noted(self: SharedPasses, few: Tensor) -> bool:
+        if are_right(self, few):
+            passes.append(self)
+        return self in passes
 
-    monkeypatch.setattr(SharedPasses, "scores", noted)
+    monkeypatch.setattr(SharedPasses, "are_right", noted)
     return passes
 
 
@@ -99,6 +101,34 @@ def test_diff(shared: list[SharedPasses], monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(resuming, "_WORTH", worth)
         difference = probe.diff(network(1), network(2), old, new)
         tables.append(pd.concat([difference.causes, difference.remedies]))
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+    assert len(shared) == 1
+
+
+@pytest.mark.parametrize("head", ["single", "multi"])
+@pytest.mark.parametrize("hybrids", [256, 7])
+def test_analyze(
+    head: Literal["single", "multi"],
+    hybrids: int,
+    shared: list[SharedPasses],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    torch.manual_seed(0)
+    data = torch.randn(32, 4, 4, 4), torch.arange(32) % 4
+    networks = {tasks_seen: network(tasks_seen) for tasks_seen in range(3)}
+    tables = []
+    for worth in (0, inf):
+        monkeypatch.setattr(resuming, "_WORTH", worth)
+        result = probe.analyze(
+            probe.Model(networks, head=head),
+            data,
+            data,
+            [[0, 1], [2, 3]],
+            ["0.conv", "0", "1"],
+            offline=network(5),
+            readouts=Measure(readouts=["ncm"], hybrids=hybrids),
+        )
+        tables.append(result.causes())
     pd.testing.assert_frame_equal(*tables, check_exact=True)
     assert len(shared) == 1
 

@@ -6,7 +6,7 @@ from functools import cache
 import torch
 from torch import nn
 
-from probe.by_layer.head_predictions import predictions_by_head
+from probe.by_layer.head_predictions import Heads
 from probe.examples import Examples
 from probe.modules import mode
 from probe.seeding import stream
@@ -172,9 +172,10 @@ def logits(own, x, task=None):
 def by_head(own, scenario):
     """Return the predictions of all test data under every head."""
     with mode(own.model, training=False):
-        return predictions_by_head(
-            own.scores, scenario, own.seen, task_aware=own.task_aware
-        )[0]
+        heads = Heads(
+            scenario=scenario, classes_seen=own.seen, task_aware=own.task_aware
+        )
+        return heads.predict(own.scores)[0]
 
 
 def learn(own, tasks):

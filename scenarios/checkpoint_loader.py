@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import torch
 
-from probe.by_layer.fingerprint import data_hash
 from probe.by_layer.network_source import NetworkSource
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import Measure
@@ -24,7 +23,7 @@ from probe.record.checkpoints import Checkpoints
 from probe.record.recording import Recording
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import assign_tasks, check_tasks
-from probe.tasks import Scenario
+from probe.tasks import Scenario, data_hash
 from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names

@@ -20,7 +20,8 @@ from probe.extensions import NetworkEntry
 from probe.model import is_task_aware
 from probe.modules import restore
 from probe.seeding import global_stream, stream
-from probe.training.fresh_weights import Fresh, Rule, fresh_state, initialize
+from probe.training.fresh_weights import Fresh, fresh_state, initialize
+from probe.training.recipe import Rule
 from scenarios.user_code import USER_NETWORKS, build_model, unregistered
 
 

@@ -1,16 +1,12 @@
 """Heads: the outputs that compete when a trained network is evaluated."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from probe.tasks import Scenario
 from probe.training.evaluation import Logits, barred_but, predict_each
-
-Head = Literal["single", "multi", "all"]
-"""`single`: classes seen so far; `multi`: classes of the example's own task; `all`: every class."""
 
 
 def predictions_by_head(

@@ -17,10 +17,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from probe.batch import first
+from probe.batch import first, tensor_hash
 from probe.by_layer.affordable import with_steps
 from probe.by_layer.feature_selection import features_of
-from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.networks import Source
 from probe.by_layer.plan import (
     UNTRAINED,
@@ -36,7 +35,7 @@ from probe.metrics.task_predictions import share_classes
 from probe.results.precision import resolve_precision
 from probe.retrain import SAMPLE
 from probe.source import source_hash
-from probe.tasks import Scenario, orders
+from probe.tasks import Scenario, data_hash, orders
 from probe.training.batch_norm import running_norms
 from scenarios.data.datasets import LOADERS, Location
 from scenarios.learners.catalog import LEARNERS, MODULES

@@ -11,7 +11,8 @@ from probe.analysis.statements import STUCK
 from probe.examples import Examples
 from probe.modules import named_state, restore
 from probe.seeding import stream
-from probe.training.history import History, HistoryRecorder, never_left, notes_of
+from probe.training.history import History, never_left, notes_of
+from probe.training.history_recorder import HistoryRecorder
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
 

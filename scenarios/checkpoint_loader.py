@@ -28,13 +28,8 @@ from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names
 from scenarios.study.plan import BUILT_IN
-from scenarios.user_code import (
-    USER_NETWORKS,
-    UserCode,
-    build_model,
-    load_callable,
-    source_of,
-)
+from scenarios.user_code import UserCode, build_model, load_callable
+from scenarios.user_objects import USER_NETWORKS, source_of
 
 
 @immutable

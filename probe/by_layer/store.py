@@ -119,7 +119,9 @@ class Store:
     def contents(
         self, *, checkpoints: bool = False
     ) -> tuple[dict[Key, Measurement], set[str], set[str]]:
-        """Read all of the job's files without changing any.
+        """Read all of the job's files without changing any, and without torch.
+
+        Of a checkpoint's zip file, `load_checkpoint` also checks the directory.
 
         Args:
             checkpoints: Whether to read checkpoints as well, which may be large.
@@ -366,16 +368,13 @@ class Store:
                 # The checksums first, which torch does not look at.
                 if file.testzip():
                     raise zipfile.BadZipFile
-                [name] = [
-                    name for name in file.namelist() if name.endswith("/data.pkl")
+                [name] = [name for name in file.namelist() if "data.pkl" in name]
+                # Their texts end with the last entries of `save_checkpoint`.
+                *_, code, fingerprint = [
+                    text
+                    for _, text, _ in genops(file.read(name))
+                    if isinstance(text, str) and text != "fingerprint"
                 ]
-                texts = [text for _, text, _ in genops(file.read(name))]
-            # The last texts of `save_checkpoint`, whatever names the tensors have.
-            code, fingerprint = [
-                text
-                for text in texts
-                if isinstance(text, str) and text != "fingerprint"
-            ][-2:]
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

@@ -27,8 +27,9 @@ from scenarios.data.datasets import Location
 from scenarios.data.feature_files import SUFFIX
 from scenarios.options import ModelOptions, names, position
 from scenarios.study.plan import BUILT_IN, Prepared
-from scenarios.study.study_file import read_toml
-from scenarios.user_code import UserCode, source_of
+from scenarios.study.study_toml import read_toml
+from scenarios.user_code import UserCode
+from scenarios.user_objects import source_of
 
 _ORDERS = TypeAdapter(dict[str, list[StrictInt]])
 

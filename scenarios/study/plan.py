@@ -38,13 +38,15 @@ from probe.source import source_hash
 from probe.tasks import Scenario, data_hash, orders
 from probe.training.batch_norm import running_norms
 from scenarios.data.datasets import LOADERS, Location
-from scenarios.learners.catalog import LEARNERS, MODULES
+from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.freezing import check_freezing
+from scenarios.learners.modules import MODULES
 from scenarios.networks import ARCHITECTURES, bare, network_for
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.spec import Study
 from scenarios.study.training import StudyNetworks, network_of
-from scenarios.user_code import USER_NETWORKS, Names, UserCode, build_model, source_of
+from scenarios.user_code import Names, UserCode, build_model
+from scenarios.user_objects import USER_NETWORKS, source_of
 
 # This package's own names, which no user-defined object may have.
 BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}

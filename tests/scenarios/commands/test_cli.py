@@ -6,7 +6,7 @@ from pathlib import Path
 from scenarios.data.datasets import LOADERS
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from scenarios.study.study_file import preset_names
+from scenarios.study.study_toml import preset_names
 from tests.bad_input.making import TINY
 from tests.bad_input.refused import contents
 from tests.scenarios.table_names import NOTES, TABLES, TIMES

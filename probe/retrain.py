@@ -45,8 +45,7 @@ from probe.training.evaluation import (
 )
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.history import History, notes_of
-from probe.training.history_recorder import HistoryRecorder
-from probe.training.loop import fit
+from probe.training.loop import HistoryRecorder, fit
 from probe.training.precision import products
 from probe.training.recipe import Recipe
 from probe.validation import PositiveInt

@@ -29,7 +29,7 @@ from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names
 from scenarios.study.plan import BUILT_IN
 from scenarios.user_code import UserCode, build_model, load_callable
-from scenarios.user_objects import USER_NETWORKS, source_of
+from scenarios.user_objects import SOURCE_HASHES, USER_NETWORKS
 
 
 @immutable
@@ -79,7 +79,7 @@ class CheckpointLoader:
             InputError: The user's code or the data have changed.
         """
         with self.user_code.opened(BUILT_IN):
-            if source_of("network", self.network) != self.code:
+            if SOURCE_HASHES.get(f"network {self.network}") != self.code:
                 raise InputError(
                     "your code has changed since the run started: run again"
                 )
@@ -118,7 +118,7 @@ class CheckpointLoader:
         return SourceDescription(
             name=self.name,
             network_name=entry.name,
-            code=source_of("network", entry.name) or "",
+            code=SOURCE_HASHES.get(f"network {entry.name}", ""),
             weights=in_checkpoints(self.checkpoints, build, records, model, progress),
             model=model,
             scenario=scenario,

@@ -15,19 +15,6 @@ SOURCE_HASHES: dict[str, str] = {}
 """The hashes of their code, by kind and name, such as `network tiny`."""
 
 
-def source_of(kind: str, name: str) -> str | None:
-    """Return the hash of a registered object's code.
-
-    Args:
-        kind: The kind of object.
-        name: The name of the object.
-
-    Returns:
-        The hash, None if there is no such object.
-    """
-    return SOURCE_HASHES.get(f"{kind} {name}")
-
-
 def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:
     """Return the error for a name that is neither built in nor registered.
 

@@ -41,11 +41,6 @@ _NEVER_IN_FULL = {
     "vandeven-cifar100-task",
 }
 
-# Marked without a decorator.
-_RETRAINING = {
-    RETRAIN: "Partial retraining: everything downstream of the feature is trained anew."
-}
-
 
 def show_names(as_json: bool = False) -> None:
     """Print the presets, data sets, networks with their features, learners, readouts and metrics.
@@ -97,6 +92,9 @@ def names() -> dict[str, list[dict[str, Any]]]:
     }
     # A placeholder: such files are the user's.
     data["NAME.npz"] = "a feature file: your own data, or made by probe features"
+    readouts = {
+        RETRAIN: "Partial retraining: everything downstream of the feature is trained anew."
+    }
     return {
         "presets": _entries(presets),
         "data_sets": _entries(data),
@@ -105,9 +103,7 @@ def names() -> dict[str, list[dict[str, Any]]]:
             for name, stages in STAGES.items()
         ],
         "learners": _entries(_marked("learner", dict.fromkeys(MODULES.values()))),
-        "readouts": _entries(
-            _RETRAINING | _marked("readout", ["probe.readouts.readout"])
-        ),
+        "readouts": _entries(readouts | _marked("readout", ["probe.readouts.readout"])),
         "metrics": _metrics(),
     }
 

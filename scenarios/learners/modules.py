@@ -1,7 +1,6 @@
 """The modules of the learners, found in their text: importing them would load torch."""
 
 import re
-from types import MappingProxyType
 
 from probe.by_layer.sources import SOURCES
 
@@ -18,5 +17,5 @@ def _modules() -> dict[str, str]:
     return module_of_kind
 
 
-MODULES = MappingProxyType(_modules())
+MODULES = _modules()
 """The module of each learner of this package."""

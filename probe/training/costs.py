@@ -117,7 +117,14 @@ def _convolution_backward(*inputs: Any, out_shape: object) -> int:
     """
     # Tensors come as their shapes.
     grad_output, x, weight, *_, transposed, _, _, output_mask = inputs
-    forward = int(conv_flop_count(list(x), list(weight), list(grad_output), transposed))
+    forward = int(
+        conv_flop_count(
+            list(x),
+            list(weight),
+            list(grad_output),
+            transposed,
+        )
+    )
     return forward * sum(map(bool, output_mask[:2]))
 
 

@@ -148,7 +148,11 @@ class HistoryRecorder(Objective):
         """Remember which examples were classified correctly."""
         self._right.append(scores.argmax(1) == y)
 
-    def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
+    def after_epoch(
+        self,
+        model: nn.Module,
+        losses: Sequence[float],
+    ) -> None:
         """Add the epoch to the history."""
         super().after_epoch(model, losses)
         self._accuracies.append(float(torch.cat(self._right).double().mean()))

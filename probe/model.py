@@ -14,7 +14,8 @@ from torch import nn
 from probe.cut.interface import Trainable, check_trainable
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.errors import InputError
-from probe.training.fresh_weights import Factory, Fresh, Rule
+from probe.training.fresh_weights import Factory, Fresh
+from probe.training.recipe import Rule
 
 Head = Literal["single", "multi"]
 """The outputs that compete: all classes seen so far, or the classes of the example's task."""

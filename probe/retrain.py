@@ -44,8 +44,8 @@ from probe.training.evaluation import (
     predict_each,
 )
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
-from probe.training.history import History, HistoryRecorder, notes_of
-from probe.training.loop import fit
+from probe.training.history import History, notes_of
+from probe.training.loop import HistoryRecorder, fit
 from probe.training.precision import products
 from probe.training.recipe import Recipe
 from probe.validation import PositiveInt

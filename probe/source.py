@@ -398,12 +398,11 @@ def _text(node: object) -> str:
     # Every start reads some hundred thousand nodes: lists of lists would take twice as
     # long.
     if isinstance(node, ast.AST):
-        fields = [(name, getattr(node, name, None)) for name in node._fields]
-        shown = [
-            f", ('{name}', {_text(v)})"
-            for name, v in fields
-            if v is not None and v != []
-        ]
+        shown = []
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if value is not None and value != []:
+                shown.append(f", ('{name}', {_text(value)})")
         return f"['{type(node).__name__}'{''.join(shown)}]"
     if isinstance(node, list):
         return (

@@ -13,6 +13,9 @@ from functools import lru_cache
 
 from probe.metrics.murata import RETRAIN
 
+DIAGNOSTICS = "diagnostics"
+"""Diagnostics without a readout: a feature's dead units, rank, and similarity across networks."""
+
 Peer = int | str
 """A network to compare with: its number of tasks learned, or the name of a control."""
 

@@ -4,19 +4,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from probe.batch import Value, tensor_hash
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.immutable import immutable
-from probe.metrics.task_predictions import TaskClasses, TaskPredictions
+from probe.metrics.task_predictions import TestExamples
 from probe.seeding import permutation, stream
 from probe.tasked_examples import TaskedExamples, task_names
+from probe.validation import MOST
 
 
 @immutable(eq=False)
@@ -40,38 +42,6 @@ class Task:
     train: Examples
     test: Examples
     test_index: NDArray[np.intp] | None = None
-
-
-@immutable(eq=False)
-class TestExamples:
-    """The N test examples of all tasks, in the order in which the caller gave them.
-
-    Attributes:
-        labels: The labels (N,) int64.
-        tasks: The task of each example in base order, from 0, (N,) int64.
-    """
-
-    __test__: ClassVar[bool] = False  # no test, whatever its name
-
-    labels: NDArray[np.int64]
-    tasks: NDArray[np.int64]
-
-    def with_predictions(
-        self, predicted: NDArray[Any], order: Sequence[int], classes: TaskClasses
-    ) -> TaskPredictions:
-        """Return predictions for the examples, with the tasks in another order.
-
-        Args:
-            predicted: The predicted classes, (N,).
-            order: The T tasks in that order, each by its number in base order, from 0.
-            classes: The classes of each task, in that order.
-        """
-        return TaskPredictions(
-            labels=self.labels,
-            predicted=predicted.astype(np.int64),
-            positions=np.argsort(order)[self.tasks],
-            tasks=classes,
-        )
 
 
 @immutable(eq=False)
@@ -201,8 +171,29 @@ class Scenario:
         return Task(index=1, name="all", classes=classes, train=train, test=self.test)
 
 
-MOST = 10_000
-"""The largest number of sessions, orders or seeds of a study."""
+def data_hash(scenario: Scenario) -> str:
+    """Return a hash of all examples of a scenario, task by task: inputs and labels, train and test.
+
+    The order of the examples counts, as mini-batches are drawn by their index; the
+    names of the tasks do not.
+
+    Returns:
+        64 hexadecimal digits.
+    """
+    tensors: dict[str, Tensor] = {}
+    for k, task in enumerate(scenario.tasks):
+        for split, examples in (("train", task.train), ("test", task.test)):
+            inputs = _tensors_by_name(examples.x)
+            tensors |= {f"{k}.{split}.{name}": x for name, x in inputs.items()}
+            tensors[f"{k}.{split}.y"] = examples.y
+    return tensor_hash(tensors)
+
+
+def _tensors_by_name(x: Value) -> dict[str, Tensor]:
+    if isinstance(x, Tensor):
+        return {"x": x}
+    items = x.items() if isinstance(x, Mapping) else enumerate(x)
+    return {f"x.{name}": tensor for name, tensor in items}
 
 
 def orders(

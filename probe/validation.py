@@ -10,7 +10,7 @@ from functools import wraps
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
-from pydantic import ConfigDict, Field, Strict, Tag, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, Strict, Tag, ValidationError
 from pydantic.dataclasses import dataclass
 from pydantic_core import ErrorDetails
 from typing_extensions import dataclass_transform
@@ -33,6 +33,16 @@ ShareBelowOne = Annotated[float, Strict(), Field(ge=0, lt=1)]
 
 Share = Annotated[float, Strict(), Field(gt=0, le=1)]
 """A number above 0 and up to 1."""
+
+
+MOST = 10_000
+"""The largest number of sessions, orders or seeds of a study."""
+
+
+class StrictModel(BaseModel):
+    """Frozen settings that refuse unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import torch
 
-from probe.by_layer.fingerprint import data_hash
 from probe.by_layer.network_source import NetworkSource
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import Measure
@@ -24,18 +23,13 @@ from probe.record.checkpoints import Checkpoints
 from probe.record.recording import Recording
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import assign_tasks, check_tasks
-from probe.tasks import Scenario
+from probe.tasks import Scenario, data_hash
 from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names
 from scenarios.study.plan import BUILT_IN
-from scenarios.user_code import (
-    USER_NETWORKS,
-    UserCode,
-    build_model,
-    load_callable,
-    source_of,
-)
+from scenarios.user_code import UserCode, build_model, load_callable
+from scenarios.user_objects import SOURCE_HASHES, USER_NETWORKS
 
 
 @immutable
@@ -85,7 +79,7 @@ class CheckpointLoader:
             InputError: The user's code or the data have changed.
         """
         with self.user_code.opened(BUILT_IN):
-            if source_of("network", self.network) != self.code:
+            if SOURCE_HASHES.get(f"network {self.network}") != self.code:
                 raise InputError(
                     "your code has changed since the run started: run again"
                 )
@@ -124,7 +118,7 @@ class CheckpointLoader:
         return SourceDescription(
             name=self.name,
             network_name=entry.name,
-            code=source_of("network", entry.name) or "",
+            code=SOURCE_HASHES.get(f"network {entry.name}", ""),
             weights=in_checkpoints(self.checkpoints, build, records, model, progress),
             model=model,
             scenario=scenario,

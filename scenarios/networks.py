@@ -5,7 +5,7 @@ features are those that a study names, or a suggested set.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
@@ -20,8 +20,11 @@ from probe.extensions import NetworkEntry
 from probe.model import is_task_aware
 from probe.modules import restore
 from probe.seeding import global_stream, stream
-from probe.training.fresh_weights import Fresh, Rule, fresh_state, initialize
-from scenarios.user_code import USER_NETWORKS, build_model, unregistered
+from probe.training.fresh_weights import Fresh, fresh_state, initialize
+from probe.training.recipe import Rule
+from scenarios.stages import STAGES
+from scenarios.user_code import build_model
+from scenarios.user_objects import USER_NETWORKS, unregistered
 
 
 def network_entry(name: str) -> NetworkEntry:
@@ -320,17 +323,19 @@ def _image(shape: Sequence[int], side: int = 1) -> tuple[int, int, int]:
     return shape[0], shape[1], shape[2]
 
 
+_BUILD: dict[str, Callable[..., nn.Module]] = {
+    "mlp": mlp,
+    "mlp400": partial(mlp, width=400),
+    "mlp2000": partial(mlp, width=2000),
+    "narrow": narrow,
+    "cnn3": cnn3,
+    "cnn4": cnn4,
+    "cnn6": partial(cnn4, hidden=512),
+    "reduced_resnet18": reduced_resnet18,
+}
+
 ARCHITECTURES = {
-    name: NetworkEntry(name=name, build=build, features=(*stages.split(), "output"))
-    for name, build, stages in (
-        ("mlp", mlp, "hidden1 hidden2"),
-        ("mlp400", partial(mlp, width=400), "hidden1 hidden2"),
-        ("mlp2000", partial(mlp, width=2000), "hidden1 hidden2"),
-        ("narrow", narrow, "conv1 conv2 hidden1 hidden2"),
-        ("cnn3", cnn3, "conv1 conv2 conv3"),
-        ("cnn4", cnn4, "conv1 conv2 conv3 conv4"),
-        ("cnn6", partial(cnn4, hidden=512), "conv1 conv2 conv3 conv4 dense"),
-        ("reduced_resnet18", reduced_resnet18, "stem layer1 layer2 layer3 layer4"),
-    )
+    name: NetworkEntry(name=name, build=_BUILD[name], features=tuple(stages.split()))
+    for name, stages in STAGES.items()
 }
 """The built-in networks: `build` takes the shape of one input and the number of classes K."""

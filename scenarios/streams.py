@@ -17,7 +17,7 @@ from torch.nn import functional
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
-from probe.tasked_examples import assign_tasks
+from probe.tasked_examples import assign_tasks, check_tasks
 from probe.tasks import Scenario, Task
 from scenarios.data.datasets import Dataset
 
@@ -85,7 +85,12 @@ def group_classes(
 
     Returns:
         The scenario.
+
+    Raises:
+        InputError: A class is in no group, or in two.
     """
+    if groups is not None:
+        check_tasks(groups, data.classes)
     examples = assign_tasks({"train": data.train, "test": data.test}, groups)
     return Scenario.of_examples(data.name, examples, kind)
 

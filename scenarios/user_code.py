@@ -18,7 +18,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -34,18 +33,16 @@ from probe.record.data import load_data
 from probe.seeding import global_stream, stream
 from probe.source import hash_of, note_imports
 from probe.training.fresh_weights import Factory, built_network
+from scenarios.user_objects import (
+    SOURCE_HASHES,
+    USER_DATA,
+    USER_LEARNERS,
+    USER_METRICS,
+    USER_NETWORKS,
+)
 
 Names = Mapping[str, Iterable[str]]
 """Built-in names by kind, which a user may not take."""
-
-
-# Everything that the open blocks have registered, by name.
-USER_NETWORKS: dict[str, marks.NetworkEntry] = {}
-USER_DATA: dict[str, marks.DataEntry] = {}
-USER_METRICS: dict[str, marks.MetricEntry] = {}
-USER_LEARNERS: dict[str, marks.LearnerEntry] = {}
-SOURCE_HASHES: dict[str, str] = {}
-"""The hashes of their code, by kind and name, such as `network tiny`."""
 
 _TABLES: dict[type[marks.Entry], tuple[str, dict[str, Any]]] = {
     marks.NetworkEntry: ("network", USER_NETWORKS),
@@ -212,34 +209,6 @@ def _short(target: str) -> str:
     path = Path(module or target)
     stem = path.stem if path.suffix in (".py", RECORDED) else str(path)
     return f"{stem}:{name}" if module else stem
-
-
-def source_of(kind: str, name: str) -> str | None:
-    """Return the hash of a registered object's code.
-
-    Args:
-        kind: The kind of object.
-        name: The name of the object.
-
-    Returns:
-        The hash, None if there is no such object.
-    """
-    return SOURCE_HASHES.get(f"{kind} {name}")
-
-
-def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:
-    """Return the error for a name that is neither built in nor registered.
-
-    Args:
-        kind: The kind of object.
-        name: The unknown name.
-        names: The known names, in groups.
-
-    Returns:
-        The error.
-    """
-    error = unknown(kind, name, list(chain(*names)))
-    return InputError(f"{error}, unless --load names a file that defines it")
 
 
 def load_callable(target: str, what: str) -> Callable[..., Any]:

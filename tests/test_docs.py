@@ -11,7 +11,7 @@ from figures.kinds import KINDS
 from probe.metrics.registry import registered
 from scenarios.commands.app import app
 from scenarios.learners.catalog import LEARNERS
-from scenarios.study.study_file import preset_names
+from scenarios.study.study_toml import preset_names
 from tests.test_links import PAGES, ROOT, prose
 
 COMMANDS = typer.main.get_command(app).commands

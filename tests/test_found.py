@@ -14,7 +14,8 @@ import pytest
 
 import figures
 from scenarios.commands import listing
-from scenarios.study.study_file import check_study, preset_names, read_study
+from scenarios.study.study_file import check_study
+from scenarios.study.study_toml import preset_names, read_study
 
 DOCS = Path(__file__).parents[1] / "docs"
 

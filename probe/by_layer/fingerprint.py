@@ -13,11 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from torch import Tensor
-
-from probe.batch import Value, tensor_hash as tensor_hash
 from probe.files import sha256
-from probe.tasks import Scenario
 
 RESULTS_VERSION = 8
 """The version of results: raise it with every change of the code that changes a measurement.
@@ -40,31 +36,6 @@ def fingerprint(record: Record) -> str:
     True
     """
     return sha256(json.dumps(record, sort_keys=True))
-
-
-def data_hash(scenario: Scenario) -> str:
-    """Return a hash of all examples of a scenario, task by task: inputs and labels, train and test.
-
-    The order of the examples counts, as mini-batches are drawn by their index; the
-    names of the tasks do not.
-
-    Returns:
-        64 hexadecimal digits.
-    """
-    tensors: dict[str, Tensor] = {}
-    for k, task in enumerate(scenario.tasks):
-        for split, examples in (("train", task.train), ("test", task.test)):
-            inputs = _tensors_by_name(examples.x)
-            tensors |= {f"{k}.{split}.{name}": x for name, x in inputs.items()}
-            tensors[f"{k}.{split}.y"] = examples.y
-    return tensor_hash(tensors)
-
-
-def _tensors_by_name(x: Value) -> dict[str, Tensor]:
-    if isinstance(x, Tensor):
-        return {"x": x}
-    items = x.items() if isinstance(x, Mapping) else enumerate(x)
-    return {f"x.{name}": tensor for name, tensor in items}
 
 
 def differences(there: Any, here: Any, path: str = "") -> Iterator[str]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Literal
 
 import torch
 from torch import Tensor
 
 from probe.batch import Value
+from probe.by_layer.report import Head
 from probe.examples import Examples
 from probe.immutable import immutable
 from probe.tasks import Scenario
@@ -17,9 +17,6 @@ from probe.training.evaluation import (
     predict_each,
     predict_variants,
 )
-
-Head = Literal["single", "multi", "all"]
-"""`single`: classes seen so far; `multi`: classes of the example's own task; `all`: every class."""
 
 ByHead = tuple[dict[str, Tensor], Tensor]
 """The predictions by head, and the losses."""

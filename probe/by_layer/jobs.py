@@ -13,14 +13,13 @@ from typing import Any
 
 from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.measurement import Key
-from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
-from probe.by_layer.probing import DIAGNOSTICS, recipe_record
+from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan, recipe_record
 from probe.errors import InputError
 from probe.extensions import spread_over
 from probe.immutable import immutable
 from probe.metrics.murata import RETRAIN
-from probe.readouts.pooling import WIDE
-from probe.stored_names import Peer, PutBack, ReadoutName, peer_name
+from probe.readouts import WIDE
+from probe.stored_names import DIAGNOSTICS, Peer, PutBack, ReadoutName, peer_name
 
 MOST_JOBS = 100_000
 """The largest number of jobs that a study may have; more is taken for a typing error."""

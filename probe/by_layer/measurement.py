@@ -10,19 +10,19 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from probe.immutable import immutable
+from probe.metrics.task_predictions import TestExamples
 from probe.stored_names import OUTPUT, ReadoutName, is_similarity
 from probe.tables.schemas import LARGEST
-from probe.tasks import TestExamples
-from probe.training.costs import Cost
 from probe.training.history import History
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Arrays = Mapping[str, NDArray[Any]]
 """Arrays by name, as in a file of NumPy's format NPZ."""
@@ -81,12 +81,39 @@ COLUMNS = ("tasks_seen", "feature", "readout", "settings")
 """The names of the columns that store keys."""
 
 
+@dataclass(frozen=True)
+class Cost:
+    """The costs of one task for a learner, measured while it was learned.
+
+    Attributes:
+        parameter_bytes: Bytes of the model's parameters.
+        carried_bytes: Bytes that the learner carried into the task besides the model,
+            such as importances and anchors.
+        stored_bytes: Bytes of samples of earlier tasks, stored while the task was
+            learned.
+        train_bytes: Bytes of the task's training data.
+        ops_one_pass: Multiply-adds of one forward and backward pass of the model over
+            that data.
+        ops: Total multiply-adds spent to learn the task.
+        kept_bytes: Bytes of the model, its buffers and everything carried and stored
+            for later tasks, once the task is learned.
+    """
+
+    parameter_bytes: int
+    carried_bytes: int
+    stored_bytes: int
+    train_bytes: int
+    ops_one_pass: int
+    ops: int
+    kept_bytes: int
+
+
 @immutable
 class TrainingCost:
     """The resources spent on learning a task.
 
     Attributes:
-        cost: Bytes kept and operations counted, see `probe.training.costs.Cost`.
+        cost: Bytes kept and operations counted, see `Cost`.
         seconds: Processor time or, on a GPU, wall-clock time, see
             `probe.tables.schemas`.
         stuck: Whether the loss never left its first value, see
@@ -97,8 +124,10 @@ class TrainingCost:
     seconds: float
     stuck: bool = False
 
-    def to_state(self) -> dict[str, Tensor]:
+    def to_state(self) -> "dict[str, Tensor]":
         """Return the cost as tensors for a checkpoint; `of_state` is the inverse."""
+        import torch
+
         seconds = torch.tensor(self.seconds, dtype=torch.float64, device="cpu")
         stuck = {_STUCK: torch.tensor(self.stuck, device="cpu")} if self.stuck else {}
         return {
@@ -108,7 +137,7 @@ class TrainingCost:
         }
 
     @classmethod
-    def of_state(cls, state: dict[str, Tensor]) -> "TrainingCost":
+    def of_state(cls, state: "dict[str, Tensor]") -> "TrainingCost":
         """Take the cost out of a checkpoint's tensors; raises KeyError if it is not there."""
         return cls(
             cost=Cost(*state.pop(_COST).tolist()),

@@ -8,8 +8,7 @@ from functools import cached_property, partial
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Value
-from probe.by_layer.fingerprint import tensor_hash
+from probe.batch import Value, tensor_hash
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import TrainingCost
 from probe.by_layer.networks import TrainedNetwork

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.by_layer.head_predictions import ByHead, Head, Heads
+from probe.by_layer.head_predictions import ByHead, Heads
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Measurement, TrainingCost
 from probe.by_layer.plan import Plan
+from probe.by_layer.report import Head
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.interface import CutFacts

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 
 from probe.batch import tensors
-from probe.by_layer.measurement import TrainingCost
+from probe.by_layer.measurement import Cost, TrainingCost
 from probe.cut.model_call import Called, ModelCall
 from probe.seeding import stream
 from probe.tasks import Scenario
-from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
+from probe.training.costs import OpsMeter, bytes_of, one_pass_ops
 from probe.training.history import never_left
 from probe.training.loop import Objective, fit
 from probe.training.optimizers import optimizer_ops

@@ -7,13 +7,13 @@ carries it out.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from probe.by_layer.fingerprint import RESULTS_VERSION
-from probe.by_layer.probing import ProbingSpec, Readouts, StrictModel, recipe_record
+from probe.by_layer.planned_probing import PlannedProbing
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
@@ -24,7 +24,8 @@ from probe.tables.schemas import (
     UNTRAINED as UNTRAINED,
 )
 from probe.training.recipe import Recipe
-from probe.values.allocation import Storage
+from probe.validation import StrictModel
+from probe.values.storage import Storage
 
 # Part of a folder's name: that of an edited study.json must not lead elsewhere.
 _Name = Annotated[
@@ -90,7 +91,7 @@ class PlannedLearner(StrictModel):
         return self.weight_hashes.get(f"{order}/{seed}", {})
 
 
-class Plan(ProbingSpec):
+class Plan(PlannedProbing):
     """Everything that determines measurements and tables, except the examples themselves.
 
     Attributes:
@@ -105,7 +106,6 @@ class Plan(ProbingSpec):
         seeds: The seeds.
         retraining: The recipe of the retrained tails.
         storage: The type in which features' values are stored.
-        readouts: The readouts by name, with their steps.
         report: The settings of tables and figures.
         data: A hash of all examples.
         device: `cpu` or `cuda`; other devices do not give the same bits.
@@ -122,7 +122,6 @@ class Plan(ProbingSpec):
     seeds: tuple[int, ...]
     retraining: Recipe
     storage: Storage = "fp32"
-    readouts: Readouts  # without checks: user-defined ones are not registered where it is read
     report: ReportSpec = ReportSpec()
     data: str
     device: str
@@ -213,8 +212,32 @@ class Plan(ProbingSpec):
         return record | ({"without": tasks[without - 1]} if without else {})
 
 
+_FIRST_FIELDS = {
+    "epochs",
+    "batch_size",
+    "optimizer",
+    "learning_rate",
+    "init",
+    "precision",
+}
+
+
+def recipe_record(recipe: Recipe) -> dict[str, Any]:
+    """Return a recipe by its fields, without later additions that are at their defaults.
+
+    Results from before a field was added keep their fingerprints, as its default
+    changes nothing.
+    """
+    return {
+        entry.name: value
+        for entry in fields(recipe)
+        if (value := getattr(recipe, entry.name)) != entry.default
+        or entry.name in _FIRST_FIELDS
+    }
+
+
 def probing_fields(
-    probing: ProbingSpec, sources: Mapping[str, str], *, task_aware: bool
+    probing: PlannedProbing, sources: Mapping[str, str], *, task_aware: bool
 ) -> dict[str, Any]:
     """Return the fields of a plan that describe its probing.
 

@@ -6,17 +6,15 @@ features give the ceiling.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, field
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     PlainValidator,
-    StrictBool,
     StrictInt,
     ValidationError,
     ValidationInfo,
@@ -25,6 +23,7 @@ from pydantic import (
     create_model,
 )
 
+from probe.by_layer.planned_probing import PlannedProbing, PlannedReadout, Readouts
 from probe.errors import InputError, unknown
 from probe.extensions import NamedSteps, ReadoutEntry, marks_of
 from probe.immutable import immutable
@@ -33,13 +32,8 @@ from probe.readouts.readout import OURS, READOUTS, Readout, entry_of, name_of
 from probe.rewinding.parts import Patterns
 from probe.rewinding.shapley import EXACT
 from probe.stored_names import ReadoutName
-from probe.tasks import MOST
-from probe.training.recipe import Recipe
-from probe.validation import problem, problems
+from probe.validation import MOST, StrictModel, problem, problems
 from probe.values.allocation import CacheSettings
-
-DIAGNOSTICS = "diagnostics"
-"""Diagnostics without a readout: a feature's dead units, rank, and similarity across networks."""
 
 
 def _check_steps(
@@ -62,38 +56,6 @@ Steps = Annotated[
     tuple[StrictInt, ...], Field(min_length=1), WrapValidator(_check_steps)
 ]
 """Numbers of tasks after which a readout is measured, or a rule; 0 means floor and ceiling."""
-
-
-class StrictModel(BaseModel):
-    """Frozen settings that refuse unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class PlannedReadout(StrictModel):
-    """A readout and the steps at which it is measured.
-
-    Attributes:
-        steps: The numbers of tasks learned after which it is measured.
-        settings: The settings of the readout by name.
-        source: A hash of the code of a user-defined readout.
-        task_aware: Whether it is fitted to each task separately and predicts only its
-            classes.
-    """
-
-    steps: str | tuple[int, ...]
-    settings: dict[str, Any] = {}
-    source: str | None = None
-    task_aware: bool = False
-
-    @property
-    def has_controls(self) -> bool:
-        """Whether it is measured on the untrained and the offline network, too."""
-        return self.steps != "last" and (isinstance(self.steps, str) or 0 in self.steps)
-
-
-Readouts = dict[str, PlannedReadout]
-"""The readouts of a study by name; readouts not listed are not measured."""
 
 
 def readouts_model(
@@ -155,77 +117,14 @@ def _readout_tables(readouts: Readouts) -> dict[str, Any]:
     }
 
 
-_Multiple = Annotated[StrictInt, Field(le=10_000)]
-
-
-class ProbingSpec(StrictModel):
-    """The measurements downstream of the features of a study.
-
-    Attributes:
-        readouts: The readouts by name, with their steps.
-        budget: Multiples of the retraining's epochs after which a retrained model is
-            tested.
-        batch_norm: The batch-norm statistics; `reestimated` also measures with
-            statistics estimated on all tasks' training inputs, which shows how much
-            accuracy is lost only by them.
-        checkpoints: The checkpoints to keep; `needed` deletes all checkpoints of a job
-            but the last once it is measured.
-        diagnostics: Whether to measure dead units, rank and similarity.
-        hybrids: The number of sets of blocks up to which all are put back for each
-            earlier task, to measure causes; beyond, those of random orders, see
-            `probe.rewinding.shapley`. 0 = none.
-        inherited: Whether to part what a readout shows as forgotten into the layer's
-            own change and inherited change; None = where that takes no more readouts
-            than all rows.
-        blocks: Patterns of names of parameters by block that is put back, such as
-            `{"lstm 1": ["lstm.*_l0"]}`; None = a block for each feature.
-        controls: The controls to measure; `exclusion` trains networks that never saw a
-            task, `labels` also fits each readout to permuted labels; see
-            `probe.results.controls`.
-    """
+class ProbingSpec(PlannedProbing):
+    """The measurements downstream of the features of a study, with readouts that are registered."""
 
     readouts: Annotated[
         Readouts, PlainValidator(_check_readouts), PlainSerializer(_readout_tables)
     ] = Field(
         default={RETRAIN: "affordable", "linear": "spread"}, validate_default=True
     )
-    budget: Annotated[tuple[_Multiple, ...], Field(max_length=8)] = (1,)
-    batch_norm: Literal["kept", "reestimated"] = "kept"
-    checkpoints: Literal["needed", "all"] = "needed"
-    diagnostics: StrictBool = True
-    hybrids: Annotated[StrictInt, Field(ge=0, le=100_000)] = EXACT
-    inherited: StrictBool | None = None
-    blocks: dict[str, str | tuple[str, ...]] | None = None
-    controls: tuple[Literal["exclusion", "labels"], ...] = ()
-
-    @property
-    def has_floor(self) -> bool:
-        """Whether some readout is measured on untrained networks."""
-        return any(readout.has_controls for readout in self.readouts.values())
-
-
-_FIRST_FIELDS = {
-    "epochs",
-    "batch_size",
-    "optimizer",
-    "learning_rate",
-    "init",
-    "precision",
-}
-
-
-def recipe_record(recipe: Recipe) -> dict[str, Any]:
-    """Return a recipe by its fields, without later additions that are at their defaults.
-
-    Results from before a field was added keep their fingerprints, as its default
-    changes nothing.
-    """
-    return {
-        entry.name: value
-        for entry in fields(recipe)
-        if (value := getattr(recipe, entry.name)) != entry.default
-        or entry.name in _FIRST_FIELDS
-    }
 
 
 @immutable

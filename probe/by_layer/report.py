@@ -1,15 +1,17 @@
 """The report: settings of tables and figures that change no measurement."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict
 
-from probe.by_layer.head_predictions import Head
-from probe.by_layer.probing import StrictModel
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import CRITERIA, WEIGHTS, CeForm, weights_by_criterion
 from probe.metrics.task_predictions import Mean
+from probe.validation import StrictModel
+
+Head = Literal["single", "multi", "all"]
+"""`single`: classes seen so far; `multi`: classes of the example's own task; `all`: every class."""
 
 
 def _check_heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
-from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, peers_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
-from probe.by_layer.probing import DIAGNOSTICS
+from probe.by_layer.report import Head
 from probe.readouts.pooling import Pooling
-from probe.stored_names import PutBack
+from probe.stored_names import DIAGNOSTICS, PutBack
 
 Poolings = Mapping[str, Pooling]
 """The rule for wide values of each readout that has another than the default, by name."""

@@ -23,7 +23,7 @@ from probe.tasks import Scenario
 from probe.training.evaluation import check_outputs, outputs_of
 from probe.training.fresh_weights import Fresh
 from probe.training.recipe import Recipe
-from probe.values.allocation import Storage
+from probe.values.storage import Storage
 
 
 @immutable(eq=False)

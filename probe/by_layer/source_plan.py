@@ -10,8 +10,8 @@ from typing import cast
 
 import torch
 
+from probe.batch import tensor_hash
 from probe.by_layer.affordable import with_steps
-from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.plan import (
     CONTROLS,
     OFFLINE,
@@ -35,7 +35,7 @@ from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.retrain import refuse_what_no_rule_writes
 from probe.seeding import stream
 from probe.source import hash_of
-from probe.tasks import orders
+from probe.tasks import data_hash, orders
 from probe.training.fresh_weights import (
     check_fresh,
     fresh_state,

@@ -17,6 +17,8 @@ their content: a process can be killed, and two can do the same job, without har
 corrupt file is neither used nor deleted, but set aside, and its content computed again.
 """
 
+from __future__ import annotations
+
 import copy
 import io
 import json
@@ -26,11 +28,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from pickletools import genops
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from probe.by_layer.fingerprint import Record, differences, fingerprint
 from probe.by_layer.measurement import (
@@ -52,6 +53,9 @@ from probe.files import (
     sha256,
     sweep,
 )
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 T = TypeVar("T")
 
@@ -115,7 +119,9 @@ class Store:
     def contents(
         self, *, checkpoints: bool = False
     ) -> tuple[dict[Key, Measurement], set[str], set[str]]:
-        """Read all of the job's files without changing any.
+        """Read all of the job's files without changing any, and without torch.
+
+        Of a checkpoint's zip file, `load_checkpoint` also checks the directory.
 
         Args:
             checkpoints: Whether to read checkpoints as well, which may be large.
@@ -134,11 +140,11 @@ class Store:
                 finished.update(content)
                 codes.update(measurement.code for measurement in content.values())
         for path in self.folder.glob("after-*.pt") if checkpoints else ():
-            checkpoint = self._checkpoint(path)
-            if isinstance(checkpoint, str):
+            origin = self._origin(path)
+            if isinstance(origin, str):
                 corrupt.add(path.name)
-            elif checkpoint:
-                codes.add(checkpoint.code)
+            elif origin:
+                codes.add(origin[1])
         return finished, corrupt, codes
 
     def write(self, key: Key, measurement: Measurement) -> None:
@@ -190,6 +196,8 @@ class Store:
             learner: The rest of the learner's state, None to keep only the network.
             code: A hash of the code that made it, by default that of the current code.
         """
+        import torch
+
         # Contiguous copies: a view would be saved with all of its storage.
         states = [
             state and {name: x.detach().cpu().contiguous() for name, x in state.items()}
@@ -208,11 +216,22 @@ class Store:
 
     def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
         """Return a checkpoint on the CPU; None if there is none, or it was set aside as corrupt."""
-        checkpoint = self._checkpoint(self._path(tasks_seen))
-        if isinstance(checkpoint, str):
-            self.set_checkpoint_aside(tasks_seen, checkpoint)
-            return None
-        return checkpoint
+        import torch
+
+        path = self._path(tasks_seen)
+        origin = self._origin(path)
+        if isinstance(origin, tuple):
+            content, code = origin
+            try:
+                record = torch.load(
+                    io.BytesIO(content), map_location="cpu", weights_only=True
+                )
+                return Checkpoint(record["state_dict"], record["learner"], code)
+            except Exception:  # torch raises almost anything
+                origin = f"{path.name} does not match its checksums"
+        if origin:
+            self.set_checkpoint_aside(tasks_seen, origin)
+        return None
 
     def continue_from(self, checkpoint: Checkpoint) -> None:
         """Mark results written from now on as made by the checkpoint's code, too.
@@ -338,28 +357,33 @@ class Store:
     def _path(self, tasks_seen: int) -> Path:
         return self.folder / f"after-{tasks_seen}.pt"
 
-    def _checkpoint(self, path: Path) -> Checkpoint | str | None:
-        """Return a checkpoint, the reason why it is corrupt, or None; runs no code in it."""
+    def _origin(self, path: Path) -> tuple[bytes, str] | str | None:
+        """Return a checkpoint's content and code, the reason why it is corrupt, or None.
+
+        Torch, which takes seconds to load, is not needed, and no code in it is run.
+        """
         try:
-            content = io.BytesIO(content_of(path))
-            # The checksums first, which torch does not look at.
-            with zipfile.ZipFile(content) as file:
+            content = content_of(path)
+            with zipfile.ZipFile(io.BytesIO(content)) as file:
+                # The checksums first, which torch does not look at.
                 if file.testzip():
                     raise zipfile.BadZipFile
-            content.seek(0)
-            record = torch.load(content, map_location="cpu", weights_only=True)
+                [name] = [name for name in file.namelist() if "data.pkl" in name]
+                # Their texts end with the last entries of `save_checkpoint`.
+                *_, code, fingerprint = [
+                    text
+                    for _, text, _ in genops(file.read(name))
+                    if isinstance(text, str) and text != "fingerprint"
+                ]
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             return f"{path.name} cannot be read ({error.strerror})"
-        except Exception:  # zipfile and torch raise almost anything
+        except Exception:  # zipfile and pickletools raise almost anything
             return f"{path.name} does not match its checksums"
-        if (
-            not isinstance(record, dict)
-            or record.get("fingerprint") != self._fingerprint
-        ):
+        if fingerprint != self._fingerprint:
             return f"{path.name} is a result of another job or setting"
-        return Checkpoint(record["state_dict"], record["learner"], record["code"])
+        return content, code
 
     def _write(self, path: Path, content: bytes) -> None:
         """Write a file of the job's folder atomically; raises NotWritten."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from torch import Tensor, nn
 
-from probe.by_layer.fingerprint import tensor_hash
+from probe.batch import tensor_hash
 from probe.by_layer.plan import OFFLINE, UNTRAINED
 from probe.errors import InputError, located
 from probe.files import sha256

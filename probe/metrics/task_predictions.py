@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -146,6 +146,38 @@ class TaskPredictions:
 def share_classes(tasks: TaskClasses) -> bool:
     """Return whether some class is in more than one task."""
     return len({label for task in tasks for label in task}) < sum(map(len, tasks))
+
+
+@immutable(eq=False)
+class TestExamples:
+    """The N test examples of all tasks, in the order in which the caller gave them.
+
+    Attributes:
+        labels: The labels (N,) int64.
+        tasks: The task of each example in base order, from 0, (N,) int64.
+    """
+
+    __test__: ClassVar[bool] = False  # no test, whatever its name
+
+    labels: NDArray[np.int64]
+    tasks: NDArray[np.int64]
+
+    def with_predictions(
+        self, predicted: NDArray[Any], order: Sequence[int], classes: TaskClasses
+    ) -> TaskPredictions:
+        """Return predictions for the examples, with the tasks in another order.
+
+        Args:
+            predicted: The predicted classes, (N,).
+            order: The T tasks in that order, each by its number in base order, from 0.
+            classes: The classes of each task, in that order.
+        """
+        return TaskPredictions(
+            labels=self.labels,
+            predicted=predicted.astype(np.int64),
+            positions=np.argsort(order)[self.tasks],
+            tasks=classes,
+        )
 
 
 @lru_cache(maxsize=64)

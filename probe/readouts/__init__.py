@@ -5,3 +5,6 @@ matrix of the training examples, standardized by its statistics (`standardizatio
 predicts the classes of the test examples. `linear` and `lbfgs` implement logistic
 regression.
 """
+
+WIDE = 512
+"""The largest size of an example's value that is flattened and not pooled."""

@@ -11,10 +11,8 @@ from torch.nn import functional as F
 from probe.cut.interface import Axis
 from probe.cut.model_call import last_kept
 from probe.immutable import immutable
+from probe.readouts import WIDE
 from probe.seeding import permutation, stream
-
-WIDE = 512
-"""The largest size of an example's value that is flattened and not pooled."""
 
 Pool = Literal["bins", "mean", "projection"]
 

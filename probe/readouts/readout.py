@@ -18,8 +18,9 @@ from probe.errors import InputError, described
 from probe.extensions import ReadoutEntry, mark, marked_in, marks_of, readout
 from probe.immutable import immutable
 from probe.metrics.murata import RETRAIN
+from probe.readouts import WIDE
 from probe.readouts.linear import fit_linear
-from probe.readouts.pooling import WIDE, Pool, Pooling
+from probe.readouts.pooling import Pool, Pooling
 from probe.readouts.standardization import standardization
 from probe.seeding import every_global_stream, permutation, stream
 from probe.stored_names import ReadoutName

@@ -28,7 +28,7 @@ from probe.files import make_folder, replacing
 from probe.locks import Locked, lock
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.task_predictions import TaskClasses
+from probe.metrics.task_predictions import TaskClasses, TestExamples
 from probe.model import Head, Model
 from probe.modules import (
     check_model,
@@ -61,7 +61,6 @@ from probe.tasked_examples import (
     as_examples,
     assign_tasks,
 )
-from probe.tasks import TestExamples
 from probe.training.evaluation import check_outputs, predict_each
 
 if TYPE_CHECKING:

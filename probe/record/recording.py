@@ -20,12 +20,15 @@ from probe.errors import InputError, unreadable
 from probe.files import replacing
 from probe.immutable import immutable
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.task_predictions import TaskClasses, TaskPredictions
+from probe.metrics.task_predictions import (
+    TaskClasses,
+    TaskPredictions,
+    TestExamples,
+)
 from probe.model import Head
 from probe.record.checkpoints import Checkpoints, Run, sorting_key
 from probe.record.data import DataReference
 from probe.tasked_examples import as_tasks
-from probe.tasks import TestExamples
 
 DATA = "data.pt"
 REFERENCE = "data.json"

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.variance import Floats
-from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, inherited_keys, readout_keys, rewound_keys
 from probe.by_layer.measurement import (
     HALF,
@@ -25,12 +24,13 @@ from probe.by_layer.measurement import (
     TrainingCost,
 )
 from probe.by_layer.plan import CONTROLS, Plan
+from probe.by_layer.report import Head
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
+from probe.metrics.task_predictions import TestExamples
 from probe.stored_names import PutBack
-from probe.tasks import TestExamples
 
 Rows = dict[int, int]
 """Rows of predictions, by the number of tasks learned."""

@@ -66,7 +66,7 @@ networks, over test examples and, where seeds only retrain, over retrainings.
   exemplars, at most one of the two. sampling: its sampling strategy, empty for a
   learner without exemplars.
 - `costs`: the costs of learning the task at position tasks_seen in one run, in bytes
-  and multiply-adds, see `probe.training.costs.Cost`.
+  and multiply-adds, see `probe.by_layer.measurement.Cost`.
 - `times`: the seconds to learn this task, processor time on a CPU, where one thread
   trains, and wall-clock time elsewhere.
 - `notes`: a sentence on a readout of a feature or, with both empty, on the learner

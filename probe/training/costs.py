@@ -7,7 +7,6 @@ Diaz-Rodriguez 2018 and Kemker 2018 compare learners by these, see
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from inspect import unwrap
 from typing import Any
 
@@ -20,33 +19,6 @@ from probe.batch import first, mapped
 from probe.examples import Examples
 from probe.modules import copied
 from probe.seeding import global_stream, stream
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The costs of one task for a learner, measured while it was learned.
-
-    Attributes:
-        parameter_bytes: Bytes of the model's parameters.
-        carried_bytes: Bytes that the learner carried into the task besides the model,
-            such as importances and anchors.
-        stored_bytes: Bytes of samples of earlier tasks, stored while the task was
-            learned.
-        train_bytes: Bytes of the task's training data.
-        ops_one_pass: Multiply-adds of one forward and backward pass of the model over
-            that data.
-        ops: Total multiply-adds spent to learn the task.
-        kept_bytes: Bytes of the model, its buffers and everything carried and stored
-            for later tasks, once the task is learned.
-    """
-
-    parameter_bytes: int
-    carried_bytes: int
-    stored_bytes: int
-    train_bytes: int
-    ops_one_pass: int
-    ops: int
-    kept_bytes: int
 
 
 class _Uncompiled(_FlopCounterMode):
@@ -145,7 +117,14 @@ def _convolution_backward(*inputs: Any, out_shape: object) -> int:
     """
     # Tensors come as their shapes.
     grad_output, x, weight, *_, transposed, _, _, output_mask = inputs
-    forward = int(conv_flop_count(list(x), list(weight), list(grad_output), transposed))
+    forward = int(
+        conv_flop_count(
+            list(x),
+            list(weight),
+            list(grad_output),
+            transposed,
+        )
+    )
     return forward * sum(map(bool, output_mask[:2]))
 
 

@@ -1,7 +1,7 @@
 """Fresh weights for a network, or for the tail of one: by a rule, from a new model, or rewound."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
@@ -10,9 +10,7 @@ from torch.nn.utils.parametrize import is_parametrized
 from probe.errors import InputError, described, no_exit, unknown
 from probe.modules import check_values, copied, named_state, unwrapped
 from probe.seeding import every_global_stream, stream
-
-Rule = Literal["torch", "murata"]
-"""The rules by name, see `initialize`."""
+from probe.training.recipe import Rule
 
 Factory = Callable[[], nn.Module]
 """A function that makes a new model."""

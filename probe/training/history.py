@@ -1,18 +1,13 @@
 """Histories of trainings: loss and training accuracy by epoch, and convergence."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Self
 
-import torch
-from torch import Tensor, nn
-
 from probe.analysis.statements import STUCK, UNFINISHED
 from probe.immutable import immutable
-from probe.modules import named_state
-from probe.training.loop import Objective
 
 _LEVEL = 0.05  # of the first loss: a training that lowers it by less had no effect
 _LITTLE = 0.01  # nats: below it a loss is as good as level
@@ -74,42 +69,6 @@ class History:
         return replace(
             self, losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch]
         )
-
-
-class HistoryRecorder(Objective):
-    """Plain cross-entropy, with a record of the course of training.
-
-    After each epoch in `epochs`, from 1, the model's parameters and buffers are copied
-    into `states`, by epoch and name; `probe.modules.restore` restores them.
-    """
-
-    by_scores = True
-
-    def __init__(self, epochs: Collection[int] = ()) -> None:
-        self._epochs = epochs
-        self._right: list[Tensor] = []
-        self._accuracies: list[float] = []
-        self.states: dict[int, dict[str, Tensor]] = {}
-
-    @property
-    def history(self) -> History:
-        """The history so far, available after the first epoch."""
-        return History(losses=self.losses, accuracies=tuple(self._accuracies))
-
-    def saw(self, scores: Tensor, y: Tensor) -> None:
-        """Remember which examples were classified correctly."""
-        self._right.append(scores.argmax(1) == y)
-
-    def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
-        """Add the epoch to the history."""
-        super().after_epoch(model, losses)
-        self._accuracies.append(float(torch.cat(self._right).double().mean()))
-        self._right = []
-        if len(self._accuracies) in self._epochs:
-            state = named_state(model).items()
-            self.states[len(self._accuracies)] = {
-                n: v.detach().clone() for n, v in state
-            }
 
 
 def _change(values: Sequence[float]) -> float:

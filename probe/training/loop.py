@@ -1,7 +1,7 @@
 """The training loop that learners, tails and probes share."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice
 from typing import ClassVar, cast
@@ -13,11 +13,12 @@ from torch.nn import functional
 from probe.batch import Value, gather
 from probe.errors import InputError
 from probe.examples import Labeled
-from probe.modules import mode
+from probe.modules import mode, named_state
 from probe.seeding import every_global_stream, no_other_draws, permutation
 from probe.training.chain import Chain, chained
 from probe.training.costs import OpsMeter
 from probe.training.early_stopping import EarlyStopping
+from probe.training.history import History
 from probe.training.memory_format import faster_layout
 from probe.training.optimizers import updates
 from probe.training.precision import OVERFLOW, lowered, products
@@ -121,6 +122,46 @@ class Objective:
             losses: The loss of the first batch, then the mean of each epoch.
         """
         self.losses = tuple(losses)
+
+
+class HistoryRecorder(Objective):
+    """Plain cross-entropy, with a record of the course of training.
+
+    After each epoch in `epochs`, from 1, the model's parameters and buffers are copied
+    into `states`, by epoch and name; `probe.modules.restore` restores them.
+    """
+
+    by_scores = True
+
+    def __init__(self, epochs: Collection[int] = ()) -> None:
+        self._epochs = epochs
+        self._right: list[Tensor] = []
+        self._accuracies: list[float] = []
+        self.states: dict[int, dict[str, Tensor]] = {}
+
+    @property
+    def history(self) -> History:
+        """The history so far, available after the first epoch."""
+        return History(losses=self.losses, accuracies=tuple(self._accuracies))
+
+    def saw(self, scores: Tensor, y: Tensor) -> None:
+        """Remember which examples were classified correctly."""
+        self._right.append(scores.argmax(1) == y)
+
+    def after_epoch(
+        self,
+        model: nn.Module,
+        losses: Sequence[float],
+    ) -> None:
+        """Add the epoch to the history."""
+        super().after_epoch(model, losses)
+        self._accuracies.append(float(torch.cat(self._right).double().mean()))
+        self._right = []
+        if len(self._accuracies) in self._epochs:
+            state = named_state(model).items()
+            self.states[len(self._accuracies)] = {
+                n: v.detach().clone() for n, v in state
+            }
 
 
 def fit(

@@ -6,7 +6,6 @@ from dataclasses import asdict, replace
 from math import ceil
 from typing import Literal
 
-from probe.training.fresh_weights import Rule
 from probe.validation import (
     FromZero,
     PositiveFloat,
@@ -14,6 +13,9 @@ from probe.validation import (
     ShareBelowOne,
     configuration,
 )
+
+Rule = Literal["torch", "murata"]
+"""The rules for fresh weights by name, see `probe.training.fresh_weights.initialize`."""
 
 Optimizer = Literal["adam", "adamw", "nadam", "sgd"]
 """The optimizers by name, each with torch's own defaults for settings that are not in a recipe."""

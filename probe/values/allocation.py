@@ -14,9 +14,7 @@ from probe.errors import InputError
 from probe.immutable import immutable
 from probe.memory import free_memory, show_size
 from probe.validation import configuration
-
-Storage = Literal["fp32", "bf16"]
-"""The precision in which floating-point values are stored."""
+from probe.values.storage import Storage
 
 Location = Literal["in memory", "memory-mapped", "recomputed"]
 """The location of a feature's values; `recomputed` ones are computed on every request."""

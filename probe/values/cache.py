@@ -15,7 +15,7 @@ from probe.batch import Rows, Value, mapped, tensors
 from probe.cut.cuts import Cuts
 from probe.cut.interface import Cut, TensorFacts
 from probe.memory import MappedRows
-from probe.values.allocation import Allocation, CacheSettings, Storage, allocate
+from probe.values.allocation import Allocation, CacheSettings, allocate
 from probe.values.layout import (
     Inputs,
     PrefixCall,
@@ -23,6 +23,7 @@ from probe.values.layout import (
     stored_type,
     value_layout,
 )
+from probe.values.storage import Storage
 
 # Examples of a batch that a prefix is given.
 _SMALLEST = 32

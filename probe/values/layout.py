@@ -9,7 +9,7 @@ from torch import Tensor
 
 from probe.batch import Value, first, like, tensors
 from probe.errors import InputError
-from probe.values.allocation import Storage
+from probe.values.storage import Storage
 
 PrefixCall = Callable[[Value], Value]
 """A prefix, called: it maps a batch of inputs (B, ...) to their values, each tensor (B, ...)."""

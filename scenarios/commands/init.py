@@ -10,7 +10,8 @@ from pathlib import Path
 
 from probe.errors import InputError
 from scenarios.commands.screen.terminal import show_line
-from scenarios.data.datasets import BUNDLED, Dataset, load
+from scenarios.data.datasets import Dataset, load
+from scenarios.data.names import BUNDLED
 from scenarios.options import InitOptions, names
 from scenarios.study.study_file import check_study, chosen_learners
 

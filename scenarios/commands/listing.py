@@ -4,25 +4,23 @@ The lists are the ones that the package itself uses; a learner or readout is des
 by the first line of its class's docstring.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from probe.by_layer.sources import SOURCES
+from probe.metrics.murata import RETRAIN
 from probe.metrics.scorecard import METRICS
-from probe.readouts.readout import READOUTS
 from scenarios.commands.screen.terminal import print_json
-from scenarios.data.datasets import BUNDLED, LOADERS
-from scenarios.learners.catalog import LEARNERS
-from scenarios.networks import ARCHITECTURES
-from scenarios.study.study_file import (
-    check_study,
-    preset_names,
-    read_study,
-    variant_names,
-)
+from scenarios.data.names import BUNDLED, DATA_SETS
+from scenarios.learners.modules import MODULES
+from scenarios.stages import STAGES
+from scenarios.study.scenario_spec import ScenarioSpec
+from scenarios.study.study_toml import preset_names, read_study, variant_names
 
 # Presets of which docs/found has no run with all settings as they stand.
 _NEVER_IN_FULL = {
@@ -47,7 +45,7 @@ _NEVER_IN_FULL = {
 def show_names(as_json: bool = False) -> None:
     """Print the presets, data sets, networks with their features, learners, readouts and metrics.
 
-    Every preset is read and checked; no data are loaded.
+    Neither data nor torch are loaded.
 
     Args:
         as_json: Whether to print one JSON object with a list of each.
@@ -76,25 +74,36 @@ def names() -> dict[str, list[dict[str, Any]]]:
     """Return the entries of each list: the name first, then the description."""
     presets: dict[str, str] = {}
     for name in preset_names():
-        study = check_study(read_study(name), name)
-        seeds = ", ".join(map(str, study.seeds))
-        about = f"{study.network.name} on {study.scenario.title}"
-        presets[name] = f"{about}: {', '.join(study.learners)}; seeds {seeds}"
+        study = read_study(name)
+        seeds = study["seeds"]
+        if isinstance(seeds, int):
+            seeds = range(seeds)
+        title = ScenarioSpec.model_validate(study["scenario"]).title
+        about = f"{study['network']['name']} on {title}"
+        presets[name] = (
+            f"{about}: {', '.join(study['learners'])}; seeds {', '.join(map(str, seeds))}"
+        )
         if variants := variant_names(name):
             presets[name] += f"; --variant {', '.join(variants)}"
         if name in _NEVER_IN_FULL:
             presets[name] += "; we have not run it in full"
-    data = {name: "bundled" if name in BUNDLED else "needs --data" for name in LOADERS}
+    data = {
+        name: "bundled" if name in BUNDLED else "needs --data" for name in DATA_SETS
+    }
     # A placeholder: such files are the user's.
     data["NAME.npz"] = "a feature file: your own data, or made by probe features"
+    readouts = {
+        RETRAIN: "Partial retraining: everything downstream of the feature is trained anew."
+    }
     return {
         "presets": _entries(presets),
         "data_sets": _entries(data),
         "networks": [
-            {"name": n, "features": a.features} for n, a in ARCHITECTURES.items()
+            {"name": name, "features": stages.split()}
+            for name, stages in STAGES.items()
         ],
-        "learners": _entries(LEARNERS),
-        "readouts": _entries({name: entry.readout for name, entry in READOUTS.items()}),
+        "learners": _entries(_marked("learner", dict.fromkeys(MODULES.values()))),
+        "readouts": _entries(readouts | _marked("readout", ["probe.readouts.readout"])),
         "metrics": _metrics(),
     }
 
@@ -115,10 +124,18 @@ def _metrics() -> list[dict[str, Any]]:
     return papers
 
 
-def _entries(about_by_name: Mapping[str, str | type]) -> list[dict[str, Any]]:
-    """Return names with their descriptions; of a class, the first line of its docstring."""
-    entries = []
-    for name, about in about_by_name.items():
-        text = about if isinstance(about, str) else about.__doc__ or ""
-        entries.append({"name": name, "about": text.partition("\n")[0]})
-    return entries
+def _marked(decorator: str, modules: Iterable[str]) -> dict[str, str]:
+    """Return the marked classes by name, each with the first line of its docstring.
+
+    They are found in the text of modules, as most of these load torch.
+    """
+    marked = re.compile(
+        rf'^@{decorator}\("([^"]+)".*\nclass .*\n    """(.+?)"*$', re.MULTILINE
+    )
+    text = "".join(SOURCES[module].decode() for module in modules)
+    return dict(marked.findall(text))
+
+
+def _entries(about_by_name: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return names with their descriptions."""
+    return [{"name": name, "about": about} for name, about in about_by_name.items()]

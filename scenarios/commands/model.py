@@ -27,8 +27,9 @@ from scenarios.data.datasets import Location
 from scenarios.data.feature_files import SUFFIX
 from scenarios.options import ModelOptions, names, position
 from scenarios.study.plan import BUILT_IN, Prepared
-from scenarios.study.study_file import read_toml
-from scenarios.user_code import UserCode, source_of
+from scenarios.study.study_toml import read_toml
+from scenarios.user_code import UserCode
+from scenarios.user_objects import SOURCE_HASHES
 
 _ORDERS = TypeAdapter(dict[str, list[StrictInt]])
 
@@ -73,7 +74,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             tasks=_tasks(runs, options),
             orders=_orders(recording, options),
             options=options,
-            code=source_of("network", network),
+            code=SOURCE_HASHES.get(f"network {network}"),
             location=Location(),
         )
         return carry_through(

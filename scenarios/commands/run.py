@@ -42,8 +42,10 @@ from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
 from scenarios.study.plan import BUILT_IN, Loader, Prepared, Sizes, prepared
-from scenarios.study.study_file import check_study, overridden, read_study
-from scenarios.user_code import USER_METRICS, UserCode
+from scenarios.study.study_file import check_study, overridden
+from scenarios.study.study_toml import read_study
+from scenarios.user_code import UserCode
+from scenarios.user_objects import USER_METRICS
 
 
 def run_study(source: str, options: RunOptions) -> bool:

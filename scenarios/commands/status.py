@@ -23,7 +23,7 @@ from probe.results.run_directory import (
 from probe.tables.sheets import Sheet
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import print_json, show_line
-from scenarios.execution.work import pace_of, seconds_left, shown_time
+from scenarios.execution.pace import pace_of, seconds_left, shown_time
 
 # States of a job: finished; locked by a process; failed at the last attempt; not
 # running.

@@ -26,9 +26,10 @@ from probe.immutable import immutable
 from probe.seeding import every_global_stream, stream
 from probe.tasked_examples import as_examples
 from scenarios.data.feature_files import SUFFIX, TASK, files_of, find, read_features
-from scenarios.data.image_sets import IMAGE_SETS, read_image_set
+from scenarios.data.image_sets import read_image_set
+from scenarios.data.names import IMAGE_SETS
 from scenarios.data.npz import Array
-from scenarios.user_code import USER_DATA, unregistered
+from scenarios.user_objects import USER_DATA, unregistered
 
 
 @immutable(eq=False)
@@ -442,15 +443,10 @@ def _image_set(name: str, location: Location) -> Dataset:
     )
 
 
-BUNDLED: dict[str, Callable[[Location], Dataset]] = {
+LOADERS: dict[str, Callable[[Location], Dataset]] = {
     "digits": _digits,
     "breast_cancer": _breast_cancer,
-}
-"""Data sets of scikit-learn, which need no folder."""
-
-LOADERS: dict[str, Callable[[Location], Dataset]] = {
-    **BUNDLED,
     "spoken_digits": _spoken_digits,
     **{name: partial(_image_set, name) for name in IMAGE_SETS},
 }
-"""The loaders of all data sets known by name."""
+"""The loaders of `scenarios.data.names.DATA_SETS`."""

@@ -15,15 +15,7 @@ import torch
 
 from probe.errors import InputError
 from probe.examples import Examples
-
-IMAGE_SETS = {
-    "mnist": ("MNIST", 10),
-    "fashion_mnist": ("FashionMNIST", 10),
-    "svhn": ("SVHN", 10),
-    "cifar10": ("CIFAR10", 10),
-    "cifar100": ("CIFAR100", 100),
-}
-"""torchvision's class and the number of classes, by the name that studies use."""
+from scenarios.data.names import IMAGE_SETS
 
 _SPLITS = ("train", "test")
 _MNIST_FILES = (

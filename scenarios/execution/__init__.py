@@ -1,6 +1,6 @@
 """Execution: the jobs of a study in this process, in several, or on a cluster.
 
-- `work`: one job, done under its lock (`probe.locks`), and an estimate of the time
+- `work`: one job, done under its lock (`probe.locks`); `pace`: an estimate of the time
   left;
 - `schedule`: the order of all jobs of a study, on any executor, and the simplest
   executor;

@@ -3,7 +3,8 @@
 import scenarios.checkpoint_loader
 import scenarios.study.training  # noqa: F401
 from probe.by_layer.code import code_hash
-from scenarios.learners.catalog import LEARNERS, MODULES
+from scenarios.learners.catalog import LEARNERS
+from scenarios.learners.modules import MODULES
 
 for name in LEARNERS:
     LEARNERS[name]  # imports its module

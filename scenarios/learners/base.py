@@ -8,10 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor, nn
 
 from probe.batch import tensors
+from probe.by_layer.measurement import Cost
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.tasks import Scenario, Task
-from probe.training.costs import Cost, OpsMeter, bytes_of, one_pass_ops
+from probe.training.costs import OpsMeter, bytes_of, one_pass_ops
 from probe.training.loop import Objective, fit
 from probe.training.optimizers import optimizer_ops
 from probe.training.precision import products

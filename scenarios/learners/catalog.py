@@ -5,36 +5,18 @@ are marked the same way, and are known while their file is loaded
 (`scenarios.user_code`).
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from itertools import chain
-from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import PlainValidator, SerializeAsAny
 
-from probe.by_layer.sources import SOURCES
 from probe.extensions import LearnerEntry, marked_in
 from scenarios.learners.base import Learner, Settings
-from scenarios.user_code import USER_LEARNERS, unregistered
-
-_MARKED = re.compile(rb'^@learner\("([\w:-]+)"\)$', re.MULTILINE)
-
-
-def _modules() -> dict[str, str]:
-    """Find the learners in the text of modules, as most of these load torch."""
-    module_of_kind: dict[str, str] = {}
-    for module in sorted(SOURCES, key=lambda name: (name.count("."), name)):
-        if module.startswith("scenarios.learners."):
-            kinds = _MARKED.findall(SOURCES[module])
-            module_of_kind |= {kind.decode(): module for kind in kinds}
-    return module_of_kind
-
-
-MODULES = MappingProxyType(_modules())
-"""The module of each learner of this package."""
+from scenarios.learners.modules import MODULES
+from scenarios.user_objects import USER_LEARNERS, unregistered
 
 
 class Catalog(Mapping[str, type[Learner]]):

@@ -17,10 +17,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from probe.batch import first
+from probe.batch import first, tensor_hash
 from probe.by_layer.affordable import with_steps
 from probe.by_layer.feature_selection import features_of
-from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.networks import Source
 from probe.by_layer.plan import (
     UNTRAINED,
@@ -36,16 +35,18 @@ from probe.metrics.task_predictions import share_classes
 from probe.results.precision import resolve_precision
 from probe.retrain import SAMPLE
 from probe.source import source_hash
-from probe.tasks import Scenario, orders
+from probe.tasks import Scenario, data_hash, orders
 from probe.training.batch_norm import running_norms
 from scenarios.data.datasets import LOADERS, Location
-from scenarios.learners.catalog import LEARNERS, MODULES
+from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.freezing import check_freezing
+from scenarios.learners.modules import MODULES
 from scenarios.networks import ARCHITECTURES, bare, network_for
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.spec import Study
 from scenarios.study.training import StudyNetworks, network_of
-from scenarios.user_code import USER_NETWORKS, Names, UserCode, build_model, source_of
+from scenarios.user_code import Names, UserCode, build_model
+from scenarios.user_objects import SOURCE_HASHES, USER_NETWORKS
 
 # This package's own names, which no user-defined object may have.
 BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
@@ -191,7 +192,7 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         )
     tasks = scenario.tasks
     readouts = study.probing.readouts
-    hashes = {name: source_of("readout", name) for name in readouts}
+    hashes = {name: SOURCE_HASHES.get(f"readout {name}") for name in readouts}
     sources = {name: source for name, source in hashes.items() if source}
     learners = {
         name: _learner(study, name, network_source, len(tasks))
@@ -239,7 +240,7 @@ def _learner(
     if settings.kind == UNTRAINED:
         steps = (0,)
     recorded = settings.recorded()
-    if learner_source := source_of("learner", settings.kind):
+    if learner_source := SOURCE_HASHES.get(f"learner {settings.kind}"):
         recorded["source"] = learner_source
     memory = {}
     if settings.budget:
@@ -272,7 +273,11 @@ def network_source_of(study: Study) -> str | None:
         return None
     model = build_model(entry.name, entry.build)
     classes = source_hash(*{type(module) for module in model.modules()})
-    parts = source_of("network", entry.name), classes, tensor_hash(model.state_dict())
+    parts = (
+        SOURCE_HASHES.get(f"network {entry.name}"),
+        classes,
+        tensor_hash(model.state_dict()),
+    )
     return sha256(repr(parts))
 
 

@@ -3,23 +3,22 @@
 There are six kinds: `class-incremental` of van de Ven et al. 2022 (disjoint classes, as
 in Murata et al. 2020 and Chaudhry et al. 2018), their `task-incremental` and
 `domain-incremental`, and `permutation`, `incremental` and `multimodal` of Kemker et al.
-2018. This module has only the settings, which pydantic checks when the study is read;
-`scenarios.data` loads data, `scenarios.streams` divides them.
+2018. This module has only the settings, which pydantic checks when the study is read, without
+torch; `scenarios.data` loads data, `scenarios.streams` divides them.
 """
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
-from probe.batch import tensors
-from probe.by_layer.probing import StrictModel
 from probe.errors import InputError
-from probe.tasked_examples import check_tasks
-from probe.tasks import MOST, Scenario
-from probe.validation import PositiveInt
-from scenarios import streams
-from scenarios.data import datasets
-from scenarios.user_code import USER_DATA, unregistered
+from probe.validation import MOST, PositiveInt, StrictModel
+from scenarios.data.names import DATA_SETS
+from scenarios.user_objects import USER_DATA, unregistered
+
+if TYPE_CHECKING:
+    from probe.tasks import Scenario
+    from scenarios.data.datasets import Dataset, Location
 
 _COMMON = {
     "kind",
@@ -53,8 +52,8 @@ def _data_sets(data: object) -> object:
     for name in data:
         if not isinstance(name, str) or name.endswith(".npz"):
             continue
-        if name not in datasets.LOADERS and name not in USER_DATA:
-            raise unregistered("data set", name, datasets.LOADERS, USER_DATA)
+        if name not in DATA_SETS and name not in USER_DATA:
+            raise unregistered("data set", name, DATA_SETS, USER_DATA)
     return data
 
 
@@ -184,7 +183,7 @@ class ScenarioSpec(StrictModel):
             return any(len(task) == 1 for task in self.tasks)
         return self.kind == "incremental" or self.classes_per_task == 1
 
-    def scenario(self, location: datasets.Location) -> Scenario:
+    def scenario(self, location: "Location") -> "Scenario":
         """Load the data and divide them into tasks, in base order.
 
         Args:
@@ -196,6 +195,8 @@ class ScenarioSpec(StrictModel):
         Raises:
             InputError: The data cannot be loaded, or do not fit the settings.
         """
+        from scenarios import streams
+
         first, *others = (self._load(name, location) for name in self.data)
         match self._variant:
             case "multimodal":
@@ -218,11 +219,13 @@ class ScenarioSpec(StrictModel):
             return streams.dataset_tasks(first, "class-incremental")
         if self.tasks is None:
             return streams.split_by_class(first, self.classes_per_task or 2)
-        check_tasks(self.tasks, first.classes)
         return streams.group_classes(first, "class-incremental", self.tasks)
 
-    def _load(self, name: str, location: datasets.Location) -> datasets.Dataset:
+    def _load(self, name: str, location: "Location") -> "Dataset":
         """Load a data set within the limits; raises InputError for tasks that the kind ignores."""
+        from probe.batch import tensors
+        from scenarios.data import datasets
+
         data = datasets.load(name, location)
         uses_tasks = self.source or self.kind.startswith(("class", "task"))
         if data.has_tasks and not uses_tasks:

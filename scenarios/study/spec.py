@@ -19,14 +19,14 @@ from pydantic.functional_validators import (
 from pydantic.types import Discriminator, StrictInt, Tag
 
 from probe.by_layer.plan import CONTROLS
-from probe.by_layer.probing import ProbingSpec, StrictModel
+from probe.by_layer.probing import ProbingSpec
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError, located, unknown
 from probe.retraining import check_multiples
-from probe.tasks import MOST, orders
+from probe.tasks import orders
 from probe.training.recipe import Recipe
-from probe.validation import shown
-from probe.values.allocation import Storage
+from probe.validation import MOST, StrictModel, shown
+from probe.values.storage import Storage
 from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.networks import ARCHITECTURES, network_entry

@@ -1,15 +1,13 @@
 """A study as the user writes it: read from a preset or TOML file, checked, and changed by flags.
 
-There are three steps: `read_study` returns the tables of the file unchecked,
+There are three steps: `scenarios.study.study_toml` reads the file unchecked,
 `check_study` turns them into a `Study` or reports all of their mistakes, and
 `overridden` applies the flags of `probe run`. The changed study is checked again, so
 that flags obey the rules of the file. Errors name table and key as the user wrote them,
 instead of pydantic's path.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -21,113 +19,6 @@ from probe.validation import keys_at, message, problems, shown
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions, names, weightings
 from scenarios.study.spec import Study
-
-_PRESETS = Path(__file__).with_name("presets")
-
-
-def read_study(source: str, variant: str | None = None) -> dict[str, Any]:
-    """Read a preset or a TOML file, unchecked: see `check_study`.
-
-    A study without a name is named after its file, a variant after both. The tables of
-    a variant add to those of the study, and replace its values; if it lists learners,
-    only these are left, each with the study's settings as its defaults.
-
-    Args:
-        source: The name of a preset, or the path of a file.
-        variant: The name of a table of `variants` in it; None = the study itself.
-
-    Returns:
-        The study's keys and values.
-
-    Raises:
-        InputError: There is no such preset or variant, or the file cannot be read or is
-            not TOML.
-
-    >>> read_study("diaz-cifar100", "small")["name"]
-    'diaz-cifar100-small'
-    """
-    path = Path(source)
-    if source in preset_names():
-        path = _PRESETS / f"{source}.toml"
-    elif path.suffix != ".toml":
-        raise _unknown_preset(source)
-    raw = {"name": path.stem, **read_toml(path)}
-    variants = raw.pop("variants", {})
-    if not isinstance(variants, dict):
-        raise InputError(f"{source}: variants: expected tables, got {shown(variants)}")
-    if variant is None:
-        return raw
-    if not isinstance(variants.get(variant), dict):
-        raise InputError(f"{source}: {unknown('variant', variant, variants)}")
-    changes = {"name": f"{path.stem}-{variant}", **variants[variant]}
-    study = _merged(raw, changes)
-    if isinstance(changes.get("learners"), dict):
-        study["learners"] = {
-            name: study["learners"][name] for name in changes["learners"]
-        }
-    return study
-
-
-def _merged(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table with changed values; tables within it are merged likewise."""
-    merged = dict(table)
-    for key, value in changes.items():
-        if isinstance(value, dict) and isinstance(table.get(key), dict):
-            merged[key] = _merged(table[key], value)
-        else:
-            merged[key] = value
-    return merged
-
-
-def _unknown_preset(name: str) -> InputError:
-    """Return the error of a preset that does not exist, or is now a variant of another."""
-    for preset in preset_names():
-        for variant in (None, *variant_names(preset)):
-            if read_study(preset, variant)["name"] == name:
-                flag = f" --variant {variant}" if variant else ""
-                return InputError(f"{name} is now `probe run {preset}{flag}`")
-    problem = unknown("preset", name, preset_names())
-    return InputError(f"{problem}: give a preset or a file NAME.toml")
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The keys and values of the file.
-
-    Raises:
-        InputError: The file is not TOML.
-        OSError: The file cannot be read.
-    """
-    try:
-        return tomllib.loads(path.read_text("utf-8-sig"))
-    except RecursionError:
-        reason = "it is nested too deeply"
-    except ValueError as error:
-        reason = str(error).partition(";")[0]
-    raise InputError(f"{path} is not valid TOML ({reason}): correct the file")
-
-
-def preset_names() -> list[str]:
-    """Return the names of the presets, sorted.
-
-    >>> "digits" in preset_names()
-    True
-    """
-    return sorted(path.stem for path in _PRESETS.glob("*.toml"))
-
-
-def variant_names(preset: str) -> list[str]:
-    """Return the names of a preset's variants.
-
-    >>> variant_names("chaudhry-cifar100-single")
-    ['small', 'samples', 'sampling']
-    """
-    return list(read_toml(_PRESETS / f"{preset}.toml").get("variants", {}))
 
 
 def check_study(raw: Mapping[str, Any], source: str) -> Study:
@@ -144,6 +35,7 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
         InputError: The study is invalid; the message names all problems, by path.
 
     Example:
+        >>> from scenarios.study.study_toml import read_study
         >>> check_study(read_study("murata-digits"), "murata-digits").seeds
         (0, 1, 2, 3, 4)
     """
@@ -202,6 +94,7 @@ def overridden(study: Study, options: RunOptions) -> Study:
     Raises:
         InputError: A change is impossible.
 
+    >>> from scenarios.study.study_toml import read_study
     >>> study = check_study(read_study("digits"), "digits")
     >>> overridden(study, RunOptions(seeds=3)).seeds
     (0, 1, 2)

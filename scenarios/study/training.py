@@ -47,7 +47,7 @@ from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare, draw_weights, fresh_source, network_for
 from scenarios.study.spec import Study
-from scenarios.user_code import USER_NETWORKS
+from scenarios.user_objects import USER_NETWORKS
 
 # The last cuts that this process has made, by features, call and architecture.
 _LAST: dict[object, Cuts] = {}

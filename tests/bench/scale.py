@@ -11,14 +11,13 @@ from itertools import chain, cycle
 import numpy as np
 
 from probe.by_layer.jobs import jobs_of, keys_of
-from probe.by_layer.measurement import Measurement, TrainingCost
+from probe.by_layer.measurement import Cost, Measurement, TrainingCost
 from probe.results.run_directory import describe, read_plan, store_of
 from probe.results.scores import metric_rows
 from probe.results.tables import measured_rows, read_predictions
 from probe.tables.summary import summarize
 from probe.tables.table_file import new_table, write_table
 from probe.tasks import TestExamples
-from probe.training.costs import Cost
 from tests.bench.timing import scratch
 from tests.scenarios.study.toy import named_plan
 

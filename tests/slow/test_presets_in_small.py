@@ -9,12 +9,8 @@ from torchvision.datasets import SVHN
 from probe.examples import Examples
 from scenarios.data import datasets
 from scenarios.data.feature_files import write_features
-from scenarios.study.study_file import (
-    check_study,
-    preset_names,
-    read_study,
-    variant_names,
-)
+from scenarios.study.study_file import check_study
+from scenarios.study.study_toml import preset_names, read_study, variant_names
 from tests.scenarios.data.test_datasets import write_svhn
 
 pytestmark = pytest.mark.soak

@@ -24,15 +24,8 @@ from probe.tables.sheets import Sheet
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
-from scenarios.execution.work import (
-    Ended,
-    Event,
-    Work,
-    effort,
-    pace_of,
-    seconds_left,
-    shown_time,
-)
+from scenarios.execution.pace import effort, pace_of, seconds_left, shown_time
+from scenarios.execution.work import Ended, Event, Work
 from scenarios.study.plan import Sizes
 
 # Where features' values are stored, by network.

@@ -17,8 +17,7 @@ from probe.extensions import learner
 from probe.tasks import Scenario, Task
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
-from probe.training.history import HistoryRecorder
-from probe.training.loop import fit
+from probe.training.loop import HistoryRecorder, fit
 from probe.training.optimizers import optimizer_ops
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.data.datasets import in_order

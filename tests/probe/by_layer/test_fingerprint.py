@@ -5,7 +5,8 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from probe.by_layer.fingerprint import RESULTS_VERSION, fingerprint, tensor_hash
+from probe.batch import tensor_hash
+from probe.by_layer.fingerprint import RESULTS_VERSION, fingerprint
 from probe.by_layer.jobs import jobs_of
 from probe.tasks import Scenario
 from probe.training.recipe import Recipe, RecipeChanges

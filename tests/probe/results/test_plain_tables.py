@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from probe.analysis.intervals import mean_over_seeds
 from probe.by_layer.jobs import jobs_of, keys_of
-from probe.by_layer.measurement import Measurement, TrainingCost
+from probe.by_layer.measurement import Cost, Measurement, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.scorecard import scorecard
@@ -23,7 +23,6 @@ from probe.results.tables import write_tables
 from probe.tables.summary import summarize
 from probe.tables.table_file import new_table, read_table, records
 from probe.tasks import TestExamples
-from probe.training.costs import Cost
 from tests.scenarios.study.toy import named_plan
 from tests.scenarios.table_names import TIMES
 from tests.scenarios.tiny_run import PLAIN

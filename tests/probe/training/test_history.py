@@ -11,8 +11,8 @@ from probe.analysis.statements import STUCK
 from probe.examples import Examples
 from probe.modules import named_state, restore
 from probe.seeding import stream
-from probe.training.history import History, HistoryRecorder, never_left, notes_of
-from probe.training.loop import Objective, fit
+from probe.training.history import History, never_left, notes_of
+from probe.training.loop import HistoryRecorder, Objective, fit
 from probe.training.recipe import Recipe
 
 N, SIZE, EPOCHS = 50, 16, 4

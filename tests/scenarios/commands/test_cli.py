@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+from probe.readouts.readout import READOUTS
 from scenarios.data.datasets import LOADERS
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from scenarios.study.study_file import preset_names
+from scenarios.study.study_toml import preset_names
 from tests.bad_input.making import TINY
 from tests.bad_input.refused import contents
 from tests.scenarios.table_names import NOTES, TABLES, TIMES
@@ -46,10 +47,14 @@ def test_list_names_everything_that_a_study_can_name(probe):
         ("presets", preset_names()),
         ("data_sets", [*LOADERS, "NAME.npz"]),
         ("learners", list(LEARNERS)),
+        ("readouts", list(READOUTS)),
         ("networks", list(ARCHITECTURES)),
     ):
         assert [entry["name"] for entry in known[kind]] == expected
         assert all(name in flat for name in expected)
+    classes = {**LEARNERS, **{name: own.readout for name, own in READOUTS.items()}}
+    for entry in known["learners"] + known["readouts"]:
+        assert classes[entry["name"]].__doc__.split("\n")[0] == entry["about"]
     assert "--variant small, samples, sampling" in out
     features = {each["name"]: tuple(each["features"]) for each in known["networks"]}
     assert features == {name: each.features for name, each in ARCHITECTURES.items()}

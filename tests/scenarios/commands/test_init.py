@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from scenarios.study.study_file import check_study, read_study
+from scenarios.study.study_file import check_study
+from scenarios.study.study_toml import read_study
 
 Call = Callable[[str], tuple[int, str, str]]
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -8,12 +8,8 @@ from probe.training.loop import Recipe
 from scenarios.learners.catalog import settings_of
 from scenarios.networks import build_network
 from scenarios.study.spec import ReportSpec
-from scenarios.study.study_file import (
-    check_study,
-    preset_names,
-    read_study,
-    variant_names,
-)
+from scenarios.study.study_file import check_study
+from scenarios.study.study_toml import preset_names, read_study, variant_names
 
 # The preset and the variant of each study, by the study's name.
 CALLS = {}

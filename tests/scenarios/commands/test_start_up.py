@@ -8,6 +8,9 @@ import sys
 import pytest
 
 import probe
+from probe.results.run_directory import describe
+from scenarios.execution.work import carried_out
+from tests.scenarios.execution.helpers import jobs_in, work_of
 
 COMPILER = "torch._dynamo"
 HEAVY = (
@@ -62,6 +65,19 @@ def test_help_imports_nothing_heavy_and_metrics_numpy_alone(tmp_path):
     (tmp_path / "R.csv").write_text("0.9,0.1\n0.5,0.8\n")
     assert python(RUN, "run", "--help") == [0]
     assert python(RUN, "metrics", tmp_path / "R.csv") == [0, "numpy"]
+
+
+def test_what_computes_nothing_loads_no_torch(tmp_path):
+    """Of a study with a checkpoint, of everything that has a name, and of two runs."""
+    work = work_of(tmp_path / "run", learners={"finetune": {}})
+    describe(work.root, work.plan)
+    carried_out(work, jobs_in(work)[0])
+    assert list(work.root.rglob("after-*.pt"))
+    run = "reference:digits"
+    for command in (["status", work.root], ["list"], ["compare", run, run]):
+        code, *loaded = python(RUN, *command)
+        assert code == 0
+        assert "torch" not in loaded
 
 
 def test_a_plan_is_shown_before_anything_is_imported_that_trains_or_draws(tmp_path):

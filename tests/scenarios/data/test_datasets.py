@@ -14,7 +14,8 @@ from sklearn.preprocessing import MinMaxScaler
 from torchvision import datasets
 
 from probe.errors import InputError
-from scenarios.data.datasets import BUNDLED, Location, load
+from scenarios.data.datasets import Location, load
+from scenarios.data.names import BUNDLED
 from tests.bad_input.making import idx
 
 RANDOM = np.random.default_rng(0)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from probe.by_layer.fingerprint import data_hash
 from probe.errors import InputError
 from probe.memory import FileRows
+from probe.tasks import data_hash
 from scenarios.data import npz
 from scenarios.data.datasets import Location, load
 from scenarios.streams import split_by_class

@@ -13,7 +13,7 @@ from scenarios.environment import variables
 from scenarios.execution.pool import _context, pool
 from scenarios.execution.schedule import execute, inline
 from scenarios.execution.work import Ended
-from scenarios.learners.catalog import MODULES
+from scenarios.learners.modules import MODULES
 from tests.scenarios.execution.helpers import (
     FIRST,
     SICK,

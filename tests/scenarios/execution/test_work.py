@@ -10,14 +10,8 @@ from probe.by_layer.jobs import Job, keys_of
 from probe.by_layer.measurement import Key
 from probe.errors import NotWritten
 from probe.locks import is_locked
-from scenarios.execution.work import (
-    Ended,
-    carried_out,
-    carry_out,
-    effort,
-    pace_of,
-    seconds_left,
-)
+from scenarios.execution.pace import effort, pace_of, seconds_left
+from scenarios.execution.work import Ended, carried_out, carry_out
 from tests.scenarios.execution.helpers import (
     FIRST,
     folder_of,

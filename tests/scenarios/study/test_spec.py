@@ -8,7 +8,8 @@ from probe.errors import InputError
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.options import RunOptions
-from scenarios.study.study_file import check_study, overridden, read_study
+from scenarios.study.study_file import check_study, overridden
+from scenarios.study.study_toml import read_study
 from tests.scenarios.learners.tiny_learners import SMALL
 
 LEAST = """

@@ -6,14 +6,13 @@ import torch
 from probe.by_layer.engine import measure
 from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.jobs import jobs_of
-from probe.by_layer.measurement import Key, Measurement, TrainingCost
+from probe.by_layer.measurement import Cost, Key, Measurement, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.examples import Examples
 from probe.tasked_examples import assign_tasks
 from probe.tasks import Scenario, TestExamples
-from probe.training.costs import Cost
 from probe.training.history import History
 from probe.values.allocation import CacheSettings
 from scenarios.study.plan import plan_of

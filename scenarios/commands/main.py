@@ -8,6 +8,7 @@ it; 141 if the pipe that it prints to was closed.
 
 import os
 import sys
+from contextlib import nullcontext
 from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC
 from typing import NoReturn
 
@@ -29,7 +30,9 @@ def main() -> None:
     try:
         # Signals outermost: output that cannot be written must not keep the process
         # from ending.
-        with stoppable(), printed(), no_exit():
+        # A shell that asks how to complete a word gets its answer with an exit.
+        is_completion = "_PROBE_COMPLETE" in os.environ
+        with stoppable(), printed(), nullcontext() if is_completion else no_exit():
             code = _command()
         sys.exit(code)
     except InputError as error:

@@ -80,6 +80,17 @@ def test_what_computes_nothing_loads_no_torch(tmp_path):
         assert "torch" not in loaded
 
 
+def test_a_shell_completes_a_command_without_torch(monkeypatch):
+    monkeypatch.setenv("_PROBE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "probe comp")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == ["compare", "[0]"]
+    assert not done.stderr
+
+
 def test_a_plan_is_shown_before_anything_is_imported_that_trains_or_draws(tmp_path):
     """Neither torch's compiler nor scikit-learn, pandas or matplotlib, each up to a second."""
     seen = python(RUN, "run", "digits", "--dry-run", "--out", tmp_path / "out")

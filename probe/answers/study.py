@@ -25,27 +25,29 @@ FIRST = "linear"
 COMPETITION = "more classes"
 """The line of what was lost because more classes compete."""
 
+_ONE = "this network"
 _CONSTANT = "for every test example"  # in the note on a network that predicts one class
 
 _Rows = Mapping[tuple[str, str], Any]
 """Rows over all tasks, by layer and quantity."""
 
 
-def answers(tables: Tables) -> list[Answer]:
+def answers(tables: Tables, command: str = "") -> list[Answer]:
     """Return the answer on each method of which layers or causes were measured, in their order.
 
     Args:
         tables: The tables of a run.
+        command: The command that goes further than the run; empty = a call of Python.
     """
     measured = [*tables["layers"]["learner"], *tables["causes"]["learner"]]
     learners = dict.fromkeys(name for name in measured if name not in CONTROLS)
     if not learners:
         return []
     matrices = Matrices(tables["measurements"])
-    return [_answer(tables, matrices, learner) for learner in learners]
+    return [_answer(tables, matrices, learner, command) for learner in learners]
 
 
-def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
+def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> Answer:
     """Return the answer on one method."""
     layers = where(tables["layers"], learner=learner)
     readout = _readout(layers)
@@ -64,14 +66,14 @@ def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
         or row_of.get((output, "forgotten"))
     )
     is_training = (of_readout["scope"] == TRAINING).any()
-    trained = f"{named_networks(tables, learner)}, another training may differ"
+    trained = f"{named_networks(tables, learner)}, another training may differ (three would show)"
     if is_training:
         trained = _trainings(tables, learner, int(of_readout["seeds"].max()))
     forgotten = _interval(total)
     belief = [
         *_rests_on(tables, learner, trained, forgotten),
         *_doubts(tables, learner, readout),
-        *_little_room(lines),
+        *_open(lines),
     ]
     return Answer(
         method=learner,
@@ -81,7 +83,8 @@ def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
         forgotten=forgotten,
         layers=lines,
         belief=tuple(belief),
-        next=tuple(_next(lines, matrices.tasks, is_training=is_training)),
+        next=command
+        or _next(tables, learner, matrices.tasks, has_causes=len(causes) > 0),
     )
 
 
@@ -180,7 +183,7 @@ def named_networks(tables: Tables, learner: str) -> str:
     different = by_run.reset_index().drop_duplicates(["order", "value"])
     if len(different) > 1:
         return f"these {len(different)} networks"
-    return "this network"
+    return _ONE
 
 
 def earlier_tasks(causes: pd.DataFrame, last: int) -> str:
@@ -239,8 +242,8 @@ def _doubts(tables: Tables, learner: str, readout: str) -> Iterator[str]:
     yield from note_sentences(notes[~is_constant])
 
 
-def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
-    """Yield what the controls do not allow to say."""
+def _open(lines: tuple[LayerLine, ...]) -> Iterator[str]:
+    """Yield what the controls and the intervals do not allow to say."""
     held = [line for line in lines if line.held]
     if any(line.untrained is None for line in held):
         yield "no untrained network: an accuracy may need no training"
@@ -248,17 +251,17 @@ def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
         yield "no joint training: never learned is not known"
     if small := [line.layer for line in held if line.has_little_room]:
         yield f"no room at {listed(small)}: untrained matches joint, only a loss can show"
-
-
-def _next(
-    lines: tuple[LayerLine, ...], tasks: int, *, is_training: bool
-) -> Iterator[str]:
-    """Yield what to measure next."""
-    if not any(line.cost for line in lines):
-        yield "to learn whose change: measure causes, with the networks after each task"
-    else:
-        yield f"remedies: probe.diff(after {tasks - 1} tasks, after {tasks}, old, new)"
     if unsettled := [line.layer for line in lines if line.verdict == OPEN]:
-        yield f"to settle {listed(unsettled)}: use more test examples or trainings"
-    if not is_training:
-        yield "three trainings: intervals then speak of the method"
+        yield f"cannot tell at {listed(unsettled)}: more examples or trainings might"
+
+
+def _next(tables: Tables, learner: str, tasks: int, *, has_causes: bool) -> str:
+    """Return the call of Python that goes further, for networks in memory."""
+    if not has_causes:
+        return f"probe.analyze({{{tasks - 1}: before, {tasks}: after}}, train, test, tasks)"
+    models = "models"
+    if named_networks(tables, learner) != _ONE:
+        models = (
+            f"models[{where(tables['measurements'], learner=learner)['seed'].min()}]"
+        )
+    return f"probe.diff({models}[{tasks - 1}], {models}[{tasks}], old, new)"

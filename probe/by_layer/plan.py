@@ -107,6 +107,7 @@ class Plan(ProbingSpec):
         storage: The type in which features' values are stored.
         readouts: The readouts by name, with their steps.
         report: The settings of tables and figures.
+        next: The command that goes further than the run, empty in Python.
         data: A hash of all examples.
         device: `cpu` or `cuda`; other devices do not give the same bits.
         torch: The version of torch; other versions do not give the same bits.
@@ -124,6 +125,7 @@ class Plan(ProbingSpec):
     storage: Storage = "fp32"
     readouts: Readouts  # without checks: user-defined ones are not registered where it is read
     report: ReportSpec = ReportSpec()
+    next: str = ""
     data: str
     device: str
     torch: str

@@ -4,6 +4,7 @@ The signature of a function is its command line, and its docstring is its `--hel
 Heavy modules are imported inside the commands, so that `probe --help` answers at once.
 """
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +50,7 @@ def run(study: str, options: flags.RunOptions) -> int:
     start_early(options)
     from scenarios.commands.run import run_study
 
-    return int(not run_study(study, options))
+    return int(not run_study(study, options, ["probe", *sys.argv[1:]]))
 
 
 @app.command()

@@ -11,7 +11,8 @@ Other processes may run on the same directory at any moment. The files that all 
 write, the plan and the tables, are written under the directory's lock.
 """
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -46,12 +47,13 @@ from scenarios.study.study_file import check_study, overridden, read_study
 from scenarios.user_code import USER_METRICS, UserCode
 
 
-def run_study(source: str, options: RunOptions) -> bool:
+def run_study(source: str, options: RunOptions, typed: Sequence[str]) -> bool:
     """Run the study of a preset or file to its end, resuming an earlier run.
 
     Args:
         source: The name of a preset, or the path of a TOML file.
         options: The flags of `probe run`.
+        typed: The command line that was typed.
 
     Returns:
         Whether no job failed.
@@ -66,6 +68,7 @@ def run_study(source: str, options: RunOptions) -> bool:
         raw = read_study(source, options.variant)
         study = overridden(check_study(raw, source), options)
         root = options.out or Path("runs") / study.name
+        seeds = max(3, 2 * len(study.seeds))  # three speak of the method
         # A dry run writes nothing: it takes the precision that is there.
         dry = options.dry_run and not (root / run_directory.PRECISION).exists()
         location = Location.of(options.data, options.download)
@@ -74,6 +77,7 @@ def run_study(source: str, options: RunOptions) -> bool:
             options,
             root,
             partial(show_outcome, omegas=study.scenario.kind != "class-incremental"),
+            f"{shlex.join(typed)} --seeds {seeds}",
         )
 
 
@@ -90,6 +94,7 @@ def carry_through(
     options: RunOptions,
     root: Path,
     show: Callable[..., None],
+    further: str,
 ) -> bool:
     """Run a plan to its end, resuming an earlier run, and print its results.
 
@@ -99,6 +104,7 @@ def carry_through(
         root: The run directory.
         show: A function that prints the results in the run directory, see
             `show_outcome`.
+        further: The command that goes further.
 
     Returns:
         Whether no job failed; the tables are then complete.
@@ -111,7 +117,7 @@ def carry_through(
     options = replace(options, device=str(device))
     executor = executor_for(options, device)
     source, loader, sizes = prepare(device)
-    plan = source.plan
+    plan = source.plan.model_copy(update={"next": further})
     work = _work(plan, loader, root, options)
     run_directory.refuse_foreign(root)
     # Before the files are looked at and the network is cut, which takes half as long

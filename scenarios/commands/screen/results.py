@@ -17,6 +17,7 @@ from probe.answers.record import Answer
 from probe.answers.study import answers
 from probe.answers.text import answer_lines, verdict_lines
 from probe.errors import printable
+from probe.results.run_directory import next_of
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import mean_and_interval
 from probe.tables.note_text import note_sentences
@@ -55,7 +56,7 @@ def show_outcome(
         InputError: Tables cannot be read.
     """
     results = read_tables(root)
-    answered = answers(results)
+    answered = answers(results, next_of(root))
     if answered:
         _show_answers(console, answered)
     if tables or not answered:

@@ -90,7 +90,14 @@ def test_the_way_of_training_is_preferred_to_these_networks():
         causes=networks, layers=layers({"output": 0.6}).assign(scope="network")
     )
     assert "another training may differ" in on_networks.belief[0]
-    assert "three trainings" in on_networks.next[-1]
+    assert on_networks.next == "probe.diff(models[0][2], models[0][3], old, new)"
+
+
+def test_a_command_goes_further_and_stands_on_a_line_of_its_length():
+    command = f"probe run digits --out {'a' * 80} --seeds 6"
+    (only,) = answers(tables([], {"conv2": 0.3}), command)
+    assert f"\nnext     {command}\n" in answers_as_text([only])
+    assert f"`{command}`" in as_markdown([only])
 
 
 def test_below_untrained_and_too_little_room_have_no_position():

@@ -68,7 +68,7 @@ def draw(
     for axes, feature in zip(grid, features, strict=True):
         rows_of = {}
         for line, points in where(rows, feature=feature).groupby("line", sort=False):
-            # Floor and ceiling come once for each learner.
+            # Untrained and joint come once for each learner.
             rows_of[line] = points.drop_duplicates("x", keep="last")
         lines.plot_dodged(axes, looks, rows_of, "x")
     page.legend(looks.values(), captions.over_seeds(rows))
@@ -78,7 +78,7 @@ def draw(
         learners,
         about,
         captions.means_are(rows),
-        "Offline: the ceiling, untrained: the floor" * (len(looks) > len(learners)),
+        "Joint: trained on all tasks at once" * (len(looks) > len(learners)),
         readouts=set(rows["readout"]),
     )
     return page.fit(grid, (label, "Accuracy on all tasks (%)"), height=1.6)

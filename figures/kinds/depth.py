@@ -32,8 +32,8 @@ from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
 from probe.tables.table_file import where
 
 _CONTROLS = {
-    "ceiling": (OFFLINE, "Ceiling (offline)"),
-    "floor": (UNTRAINED, "Floor (untrained)"),
+    "ceiling": (OFFLINE, "Joint"),
+    "floor": (UNTRAINED, "Untrained"),
 }
 """Controls by their name in layers.csv: learner that lends its appearance, and name in print."""
 
@@ -48,7 +48,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Bars are the 95 % intervals of layers.csv, or of the seeds only if some learner has
     none there.
 
-    Without a ceiling, Offline is a dashed line at the same value for every feature,
+    Without joint layers, joint is a dashed line at the same value for every feature,
     since the whole network is trained on all tasks (Murata 2020, figure 1). Each
     architecture has a panel; the dashed line is always that of the study's network.
 
@@ -141,16 +141,13 @@ def _control_sentences(shown: StudyTables) -> Iterator[str]:
     """Yield sentences on the controls that are drawn."""
     quantities = set(shown.layers["quantity"])
     if "ceiling" in quantities:
-        yield (
-            "Ceiling (dashed): the same for an offline network, trained on all tasks "
-            "at once"
-        )
+        yield "Joint (dashed): the same for a network trained on all tasks at once"
     elif OFFLINE in set(shown.summary["learner"]):
         yield "Dashed line: a network trained on all tasks at once"
     if "floor" in quantities:
-        yield "Floor (dotted): the same for an untrained network"
+        yield "Untrained (dotted): the same for an untrained network"
     if {"ceiling", "floor"} <= quantities:
-        yield "Band: the room between floor and ceiling"
+        yield "Band: the room between untrained and joint"
     if "chance" in quantities:
         yield "Chance: accuracy of guessing"
 

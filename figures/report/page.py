@@ -91,7 +91,7 @@ def report(
     continual = [name for name in measured.unique() if name not in CONTROLS]
     for name in learners or ():
         if name not in continual:
-            raise unknown("learner", name, continual, "in these tables")
+            raise unknown("method", name, continual, "in these tables")
     shown = [*(learners or continual[:_MOST]), *CONTROLS]
     runs = {run: _of_learners(tables, shown) for run, tables in runs.items()}
     all_sections = sections(runs)

@@ -11,8 +11,7 @@ Other processes may run on the same directory at any moment. The files that all 
 write, the plan and the tables, are written under the directory's lock.
 """
 
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -47,13 +46,13 @@ from scenarios.study.study_file import check_study, overridden, read_study
 from scenarios.user_code import USER_METRICS, UserCode
 
 
-def run_study(source: str, options: RunOptions, typed: Sequence[str]) -> bool:
+def run_study(source: str, options: RunOptions, typed: str = "") -> bool:
     """Run the study of a preset or file to its end, resuming an earlier run.
 
     Args:
         source: The name of a preset, or the path of a TOML file.
         options: The flags of `probe run`.
-        typed: The command line that was typed.
+        typed: The command line that was typed, if any.
 
     Returns:
         Whether no job failed.
@@ -77,7 +76,7 @@ def run_study(source: str, options: RunOptions, typed: Sequence[str]) -> bool:
             options,
             root,
             partial(show_outcome, omegas=study.scenario.kind != "class-incremental"),
-            f"{shlex.join(typed)} --seeds {seeds}",
+            typed and f"{typed} --seeds {seeds}",
         )
 
 

@@ -125,9 +125,7 @@ def show_results(
             rows = (*of_features, a.get(learner), f.get(learner))
             if any(rows):
                 lines.append((learner, *map(mean_and_interval, rows)))
-        show_sheet(
-            console, Sheet(columns=["learner", *features, "A", "F"], lines=lines)
-        )
+        show_sheet(console, Sheet(columns=["method", *features, "A", "F"], lines=lines))
 
 
 def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) -> None:
@@ -168,7 +166,7 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
             cells.append("-" if size is None else f"{size.mean:.2f}")
             cells.append("-" if spent is None else f"{spent:.1f}")
             lines.append((learner, *cells))
-        columns = ["learner", "base", "new", "all", "MB", "seconds"]
+        columns = ["method", "base", "new", "all", "MB", "seconds"]
         show_sheet(console, Sheet(columns=columns, lines=lines))
 
 

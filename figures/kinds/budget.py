@@ -2,10 +2,10 @@
 
 x: multiples of the retraining's epochs, or examples of each class; y: accuracy on all
 tasks in %, from layers.csv; a panel for each feature, a line for each learner, for the
-ceiling (offline) and for the floor (untrained), each retrained alike.
+joint network and for an untrained one, each retrained alike.
 
 `budget`: lines that are level at the right have converged. If a line still rises, the
-layer may hold more than was read out; if the floor still rises, the share retained
+layer may hold more than was read out; if untrained still rises, the share retained
 depends on the budget.
 
 `repair`: a layer that needs as many examples as an untrained one has kept nothing that
@@ -70,7 +70,7 @@ def draw(
         for line, points in where(rows, feature=feature).groupby("line", sort=False):
             # Untrained and joint come once for each learner.
             rows_of[line] = points.drop_duplicates("x", keep="last")
-        lines.plot_dodged(axes, looks, rows_of, "x")
+        lines.plot_dodged(axes, looks, rows_of, "x", most=0.04)
     page.legend(looks.values(), captions.over_seeds(rows))
     names = [f"{amount:.0f}" if amount < math.inf else "all" for amount in amounts]
     page.name_ticks(grid, [dict(enumerate(names))] * len(grid))

@@ -113,7 +113,7 @@ class Evidence(Findings):
             block = self._labels.get(content.block, content.block)
             text = f"Still there at {block}: old {before:.1f} % before"
             if content.untrained is None:
-                yield f"{text}, {after:.1f} after."
+                yield f"{text}, {after:.1f} after (untrained: not known)."
             else:
                 untrained = 100 * content.untrained.value
                 yield f"{text}, {after:.1f} after, {untrained:.1f} untrained."

@@ -63,6 +63,7 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     if options.json:
         print(card.to_json(read=reading._asdict()))
         return
+    show_line("metrics of the accuracy on each task (columns) after each task (rows)")
     show_line(_summary(card, R.tasks))
     _show_reading(reading)
     _show_card(card)
@@ -75,8 +76,8 @@ def _summary(card: Scorecard, tasks: int) -> str:
     accuracy = values["gem", "acc"]
     change = values["gem", "bwt"]
     if accuracy is None or change is None:
-        return f"{tasks} tasks: what was forgotten is not measured"
-    last = f"{100 * accuracy:.1f} % after the last"
+        return f"{tasks} tasks: what was forgotten cannot be told from these cells"
+    last = f"mean accuracy {100 * accuracy:.1f} % after the last"
     return f"{tasks} tasks: {last}; {-100 * change:.1f} points lost of the earlier ones"
 
 

@@ -78,7 +78,7 @@ def draw(
         learners,
         about,
         captions.means_are(rows),
-        "Joint: trained on all tasks at once" * (len(looks) > len(learners)),
+        "Joint: trained on all tasks at once",
         readouts=set(rows["readout"]),
     )
     return page.fit(grid, (label, "Accuracy on all tasks (%)"), height=1.6)

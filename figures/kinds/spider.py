@@ -254,8 +254,6 @@ def _polygons(
     for (name, criteria), width in zip(
         values.items(), lines.widths(len(values)), strict=True
     ):
-        closed = [*range(len(criteria)), 0]
-        (line,) = axes.plot(
-            _angles(len(criteria))[closed], criteria[closed], clip_on=False
-        )
+        angles = [*_angles(len(criteria)), 0]
+        (line,) = axes.plot(angles, [*criteria, criteria[0]], clip_on=False)
         lines.dress(line, looks[name], size=3.6).set_linewidth(width)

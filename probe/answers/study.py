@@ -16,7 +16,7 @@ from probe.answers.record import Answer, Interval, LayerLine
 from probe.tables.layer_text import is_part, points
 from probe.tables.matrices import Matrices
 from probe.tables.note_text import listed, note_sentences
-from probe.tables.schemas import CONTROLS, OPEN, TRAINING, Tables
+from probe.tables.schemas import CONTROLS, TRAINING, Tables
 from probe.tables.table_file import records, where
 
 FIRST = "linear"
@@ -73,7 +73,7 @@ def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> A
     belief = [
         *_rests_on(tables, learner, trained, forgotten),
         *_doubts(tables, learner, readout),
-        *_open(lines),
+        *_little_room(lines),
     ]
     return Answer(
         method=learner,
@@ -84,16 +84,16 @@ def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> A
         layers=lines,
         belief=tuple(belief),
         next=command
-        or _next(tables, learner, matrices.tasks, has_causes=len(causes) > 0),
+        or _next(tables, learner, matrices.tasks, has_causes=not causes.empty),
     )
 
 
 def _readout(layers: pd.DataFrame) -> str:
     """Return the readout that says what is still there, empty if there is none."""
-    readouts = layers["readout"].unique()
-    if FIRST in readouts or not len(readouts):
-        return FIRST if len(readouts) else ""
-    return str(readouts[0])
+    readouts = list(layers["readout"].unique())
+    if FIRST in readouts:
+        return FIRST
+    return str(readouts[0]) if readouts else ""
 
 
 def _over_all_tasks(rows: pd.DataFrame) -> _Rows:
@@ -149,11 +149,9 @@ def _value(row: Any) -> float | None:
 
 def _just_learned(matrices: Matrices, learner: str) -> float | None:
     """Return the accuracy right after each task, its mean over the tasks before the last."""
-    R = matrices.R(learner)
-    cells = [R.values[j, j - 1] for j in range(1, matrices.tasks)]
-    if not cells or any(map(math.isnan, cells)):
-        return None
-    return float(sum(cells) / len(cells))
+    cells = matrices.R(learner).values[1:-1].diagonal()
+    mean = cells.mean() if len(cells) else math.nan
+    return None if math.isnan(mean) else float(mean)
 
 
 def widest_scope(causes: pd.DataFrame) -> pd.DataFrame:
@@ -180,10 +178,8 @@ def named_networks(tables: Tables, learner: str) -> str:
         feature="",
     )
     by_run = cells.groupby(["order", "seed"], sort=False)["value"].agg(tuple)
-    different = by_run.reset_index().drop_duplicates(["order", "value"])
-    if len(different) > 1:
-        return f"these {len(different)} networks"
-    return _ONE
+    networks = len(by_run.reset_index().drop_duplicates(["order", "value"]))
+    return f"these {networks} networks" if networks > 1 else _ONE
 
 
 def earlier_tasks(causes: pd.DataFrame, last: int) -> str:
@@ -199,8 +195,7 @@ def earlier_tasks(causes: pd.DataFrame, last: int) -> str:
     if last < 1:
         return ""
     text = "task 1" if last == 1 else f"tasks 1 to {last}"
-    judged = where(causes, quantity="attributed")["task_position"].dropna()
-    measured = judged.nunique()
+    measured = where(causes, quantity="attributed")["task_position"].nunique()
     return text if measured in (0, last) else f"{text} ({measured} measured)"
 
 
@@ -237,13 +232,12 @@ def _doubts(tables: Tables, learner: str, readout: str) -> Iterator[str]:
     if constant := int(is_constant.sum()):
         measured = where(tables["measurements"], learner=learner)
         networks = measured.drop_duplicates(["order", "seed", "tasks_seen"])
-        of_all = f"{constant} of {len(networks)} networks"
-        yield f"one class predicted for every example by {of_all}"
+        yield f"one class predicted by {constant} of {len(networks)} networks"
     yield from note_sentences(notes[~is_constant])
 
 
-def _open(lines: tuple[LayerLine, ...]) -> Iterator[str]:
-    """Yield what the controls and the intervals do not allow to say."""
+def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
+    """Yield what the controls do not allow to say."""
     held = [line for line in lines if line.held]
     if any(line.untrained is None for line in held):
         yield "no untrained network: an accuracy may need no training"
@@ -251,8 +245,6 @@ def _open(lines: tuple[LayerLine, ...]) -> Iterator[str]:
         yield "no joint training: never learned is not known"
     if small := [line.layer for line in held if line.has_little_room]:
         yield f"no room at {listed(small)}: untrained matches joint, only a loss can show"
-    if unsettled := [line.layer for line in lines if line.verdict == OPEN]:
-        yield f"cannot tell at {listed(unsettled)}: more examples or trainings might"
 
 
 def _next(tables: Tables, learner: str, tasks: int, *, has_causes: bool) -> str:

@@ -160,13 +160,10 @@ def _content(line: LayerLine) -> str:
 def answers_as_text(answers: Iterable[Answer]) -> str:
     """Return answers as plain text, with a line between them, and what verdicts mean."""
     shown = list(answers)
-    blocks = [_block(answer) for answer in shown]
-    blocks.append("\n".join(verdict_lines(shown)))
-    return printable("\n\n".join(filter(None, blocks)), "\n")
-
-
-def _block(answer: Answer) -> str:
-    return "\n".join(line for line, _ in answer_lines(answer))
+    lines = []
+    for answer in shown:
+        lines += [*(line for line, _ in answer_lines(answer)), ""]
+    return printable("\n".join([*lines, *verdict_lines(shown)]).rstrip(), "\n")
 
 
 def verdict_lines(answers: Iterable[Answer]) -> Iterator[str]:

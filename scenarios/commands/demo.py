@@ -34,8 +34,8 @@ def show_demo(out: Path) -> bool:
     print(printable(str(compare_turned()), "\n"))
     show_line("")
     show_line("Two methods on five tasks, each of two digits: probe run digits")
-    typed = f"probe run {_STUDY} --device cpu --out '{out}'"
-    return run_study(_STUDY, RunOptions(out=out, device="cpu"), typed)
+    options = RunOptions(out=out, device="cpu")
+    return run_study(_STUDY, options, f"probe run digits --device cpu --out '{out}'")
 
 
 def compare_turned() -> "probe.Diff":

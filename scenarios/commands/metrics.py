@@ -63,7 +63,6 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     if options.json:
         print(card.to_json(read=reading._asdict()))
         return
-    show_line("metrics of the accuracy on each task (columns) after each task (rows)")
     show_line(_summary(card, R.tasks))
     _show_reading(reading)
     _show_card(card)
@@ -77,8 +76,8 @@ def _summary(card: Scorecard, tasks: int) -> str:
     change = values["gem", "bwt"]
     if accuracy is None or change is None:
         return f"{tasks} tasks: what was forgotten cannot be told from these cells"
-    last = f"mean accuracy {100 * accuracy:.1f} % after the last"
-    return f"{tasks} tasks: {last}; {-100 * change:.1f} points lost of the earlier ones"
+    last = f"accuracy on {tasks} tasks: {100 * accuracy:.1f} % after the last"
+    return f"{last}; {-100 * change:.1f} points lost of earlier ones"
 
 
 def _show_reading(reading: Reading) -> None:

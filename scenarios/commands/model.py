@@ -88,15 +88,14 @@ def probe_model(target: str, options: ModelOptions) -> bool:
 
 def _diff(network: str, checkpoints: Checkpoints, options: ModelOptions) -> str:
     """Return the command that compares the last two networks, empty if there is one."""
-    files = next(iter(checkpoints.runs.values())).values()
-    *_, before, after = "", *map(str, files)
+    pair = [*next(iter(checkpoints.runs.values())).values()][-2:]
+    files = shlex.join(map(str, pair))
     module = network.rpartition(":")[0]
-    line = shlex.join(["probe", "diff", before, after, "--model", network])
-    line += f" --old {module}:old --new {module}:new"
+    line = f"probe diff {files} --model {network} --old {module}:old --new {module}:new"
     for name in ("call", "output", "weights"):
         if value := getattr(options, name):
-            line += f" --{name} {shlex.quote(value)}"
-    return line if before else ""
+            line += f" --{name} {value}"
+    return line if pair[1:] else ""
 
 
 def _prepare(loader: CheckpointLoader, device: torch.device) -> Prepared:

@@ -67,7 +67,6 @@ def run_study(source: str, options: RunOptions, typed: str = "") -> bool:
         raw = read_study(source, options.variant)
         study = overridden(check_study(raw, source), options)
         root = options.out or Path("runs") / study.name
-        seeds = max(3, 2 * len(study.seeds))  # three speak of the method
         # A dry run writes nothing: it takes the precision that is there.
         dry = options.dry_run and not (root / run_directory.PRECISION).exists()
         location = Location.of(options.data, options.download)
@@ -76,7 +75,7 @@ def run_study(source: str, options: RunOptions, typed: str = "") -> bool:
             options,
             root,
             partial(show_outcome, omegas=study.scenario.kind != "class-incremental"),
-            typed and f"{typed} --seeds {seeds}",
+            typed and f"{typed} --seeds {max(3, 2 * len(study.seeds))}",
         )
 
 

@@ -332,7 +332,7 @@ def _nothing(kind: str, tables: StudyTables, options: Options) -> InputError:
         )
     if tables.crowded:
         return InputError(
-            f"figures.{kind} has more learners than colors and markers can tell "
+            f"figures.{kind} has more methods than colors and markers can tell "
             f"apart: name those to draw by learners=[...]"
         )
     if missing := [name for name in module.TABLES if getattr(tables, name).empty]:

@@ -273,9 +273,9 @@ class ModelOptions(JobOptions):
         "Orders named by {order}: TOML of NAME = [2, 1], rotate, shuffle:N."
     )
     offline: str | None = flag(
-        "Networks trained on all tasks, such as 'ckpt/offline-{seed}.pt'."
+        "Networks trained on all tasks (joint), such as 'ckpt/offline-{seed}.pt'."
     )
-    train_offline: bool = flag("Train the offline networks here instead.", False)
+    train_offline: bool = flag("Train the joint networks here instead.", False)
     weights: str | None = flag(
         "Key of the weights in files with several: state_dict_ema."
     )
@@ -303,7 +303,7 @@ class ModelOptions(JobOptions):
     train_limit: int | None = flag(
         "Training examples per class, of each task if data have tasks."
     )
-    epochs: int | None = flag("Epochs of retraining and of offline training.")
+    epochs: int | None = flag("Epochs of retraining and of joint training.")
     batch_size: int | None = flag("Batch size of both.")
     learning_rate: float | None = flag("Learning rate of both.")
     optimizer: str | None = flag("Optimizer of both: adam, adamw, nadam or sgd.")
@@ -369,7 +369,9 @@ class MetricsOptions:
     reference: Path | None = flag(
         "R of the cumulative method, for intransigence, rho, Omega."
     )
-    ideal: float | None = flag("Offline accuracy on the first task, for Omega.")
+    ideal: float | None = flag(
+        "Accuracy of joint training on the first task, for Omega."
+    )
     costs: Path | None = flag(
         "Costs of a line per task, as costs.csv has them, for CLscore."
     )

@@ -98,3 +98,14 @@ def test_a_page_uses_our_words(page):
     )
     text = re.sub(r"`[^`]+`|\]\([^)]*\)", "", text)
     assert DROPPED.findall(text) == []
+
+
+def test_figures_and_the_help_of_flags_use_our_words():
+    paths = [ROOT / "scenarios" / "options.py", *(ROOT / "figures").rglob("*.py")]
+    text = "".join(path.read_text("utf-8") for path in paths)
+    text = re.sub(r'""".*?"""', "", text, flags=re.DOTALL)
+    strings = re.findall(r'"([^"\n]*)"', text)
+    sentences = " ".join(string for string in strings if " " in string)
+    # Names of files and arguments; data have features, too.
+    names = r"'[^']+'|--\w+|\{[^}]*\}|\w+[=,]\S+|[Ff]eatures?"
+    assert DROPPED.findall(re.sub(names, "", sentences)) == []

@@ -8,6 +8,7 @@ import pandas as pd
 
 from probe.analysis.intervals import half_width
 from probe.answers.study import widest_scope
+from probe.tables.layer_text import word_of
 
 HERE = Path(__file__).parent
 NAMES = {
@@ -78,9 +79,7 @@ def method(learner: str) -> str:
 
 def verdict(word: str) -> str:
     """Return a verdict in the words of a page, nothing if none was given."""
-    if pd.isna(word):
-        return ""
-    return "cannot tell" if word == "open" else word
+    return "" if pd.isna(word) else word_of(word)
 
 
 def with_interval(row: pd.Series, scale: float = 100, digits: int = 1) -> str:

@@ -11,6 +11,7 @@ around a changed layer: the layer cost points, and still holds the tasks.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -34,20 +35,13 @@ TABLES = ("layers", "causes", "measurements")
 _COST = "#D55E00"
 _HELD = "#0072B2"
 _ROW = 0.2  # inches: height of a row
+_dot = partial(Line2D, [], [], color=_HELD, marker="o", linestyle="")
 _KEYS: list[Entry] = [
     Patch(
         color=_COST, alpha=0.6, label="forgotten points that its change accounts for"
     ),
-    Line2D([], [], color=_HELD, marker="o", linestyle="", label="still there"),
-    Line2D(
-        [],
-        [],
-        color=_HELD,
-        marker="o",
-        markerfacecolor="white",
-        linestyle="",
-        label="below untrained",
-    ),
+    _dot(label="still there"),
+    _dot(markerfacecolor="white", label="below untrained"),
     Line2D([], [], color="0.3", label="untrained to joint (dotted: never learned)"),
 ]
 
@@ -147,12 +141,8 @@ def _draw_held(axes: Axes, layers: Sequence[LayerLine]) -> None:
             never = line.never_learned.value if line.never_learned else 0.0
             learned = max(line.joint - never, line.untrained)
             ends = [100 * line.untrained, 100 * learned, 100 * line.joint]
-            axes.plot(ends[:2], [y, y], color="0.3", linewidth=1, zorder=1)
-            axes.plot(
-                ends[1:], [y, y], color="0.3", linewidth=1, linestyle=":", zorder=1
-            )
-            marks = [ends[0], ends[-1]]
-            axes.plot(marks, [y, y], color="0.3", marker="|", linestyle="", zorder=1)
+            for part, look in ((ends[:2], "-"), (ends[1:], ":"), (ends[::2], "|")):
+                axes.plot(part, [y, y], look, color="0.3", linewidth=1, zorder=1)
         if line.held is not None:
             fill = "white" if line.below_untrained else _HELD
             axes.plot(

@@ -37,7 +37,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     The last panel is the deepest feature: the trained model, unchanged. In the other
     panels everything downstream of the feature was retrained. Bars are 95 % intervals
     over seeds. A rising line is a bias toward the tasks learned last (Murata 2020,
-    figures 2 and 3). Each architecture has its own rows of panels. Offline training and
+    figures 2 and 3). Each architecture has its own rows of panels. Joint training and
     the untrained network have no order, and therefore no line.
 
     Args:

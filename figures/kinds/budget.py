@@ -2,10 +2,10 @@
 
 x: multiples of the retraining's epochs, or examples of each class; y: accuracy on all
 tasks in %, from layers.csv; a panel for each feature, a line for each learner, for the
-ceiling (offline) and for the floor (untrained), each retrained alike.
+joint network and for an untrained one, each retrained alike.
 
 `budget`: lines that are level at the right have converged. If a line still rises, the
-layer may hold more than was read out; if the floor still rises, the share retained
+layer may hold more than was read out; if untrained still rises, the share retained
 depends on the budget.
 
 `repair`: a layer that needs as many examples as an untrained one has kept nothing that
@@ -68,9 +68,9 @@ def draw(
     for axes, feature in zip(grid, features, strict=True):
         rows_of = {}
         for line, points in where(rows, feature=feature).groupby("line", sort=False):
-            # Floor and ceiling come once for each learner.
+            # Untrained and joint come once for each learner.
             rows_of[line] = points.drop_duplicates("x", keep="last")
-        lines.plot_dodged(axes, looks, rows_of, "x")
+        lines.plot_dodged(axes, looks, rows_of, "x", most=0.04)
     page.legend(looks.values(), captions.over_seeds(rows))
     names = [f"{amount:.0f}" if amount < math.inf else "all" for amount in amounts]
     page.name_ticks(grid, [dict(enumerate(names))] * len(grid))
@@ -78,7 +78,7 @@ def draw(
         learners,
         about,
         captions.means_are(rows),
-        "Offline: the ceiling, untrained: the floor" * (len(looks) > len(learners)),
+        "Joint: trained on all tasks at once",
         readouts=set(rows["readout"]),
     )
     return page.fit(grid, (label, "Accuracy on all tasks (%)"), height=1.6)

@@ -31,24 +31,21 @@ from probe.metrics.murata import RETRAIN
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
 from probe.tables.table_file import where
 
-_CONTROLS = {
-    "ceiling": (OFFLINE, "Ceiling (offline)"),
-    "floor": (UNTRAINED, "Floor (untrained)"),
-}
-"""Controls by their name in layers.csv: learner that lends its appearance, and name in print."""
+# The controls by their name in layers.csv.
+_CONTROLS = {"ceiling": OFFLINE, "floor": UNTRAINED}
 
 QUESTION = "What can retraining still reach from each layer?"
-NEEDS = "a method with two features or more, measured by the readout retrain"
+NEEDS = "a method with two layers or more, measured by the readout retrain"
 TABLES = ("summary", "learners", "layers")
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw one line per continual learner over L features, between floor and ceiling.
+    """Draw one line per continual learner over L features, between untrained and joint.
 
     Bars are the 95 % intervals of layers.csv, or of the seeds only if some learner has
     none there.
 
-    Without a ceiling, Offline is a dashed line at the same value for every feature,
+    Without joint layers, joint is a dashed line at the same value for every feature,
     since the whole network is trained on all tasks (Murata 2020, figure 1). Each
     architecture has a panel; the dashed line is always that of the study's network.
 
@@ -90,17 +87,17 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.name_layers(grid, [features for features, _ in drawn])
     page.describe(
         learners,
-        "Partial Retrain Accuracy by feature, in order of depth",
-        "The network that has learned all tasks is held fixed up to the feature, "
+        "Partial Retrain Accuracy by layer, in order of depth",
+        "The network that has learned all tasks is held fixed up to the layer, "
         "everything downstream is retrained on all tasks at once, and the network is "
-        "tested on all tasks; at the last feature it is the network as trained",
+        "tested on all tasks; at the last layer it is the network as trained",
         _points_are(pra, learners, bars),
         *_control_sentences(shown),
         readouts=[RETRAIN],
     )
     return page.fit(
         grid,
-        ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)"),
+        ("Layer held fixed, by depth", "Partial Retrain Accuracy (%)"),
         height=2.0 if single else 1.7,
     )
 
@@ -140,17 +137,10 @@ def _points_are(pra: pd.DataFrame, learners: Sequence[str], bars: pd.DataFrame) 
 def _control_sentences(shown: StudyTables) -> Iterator[str]:
     """Yield sentences on the controls that are drawn."""
     quantities = set(shown.layers["quantity"])
-    if "ceiling" in quantities:
-        yield (
-            "Ceiling (dashed): the same for an offline network, trained on all tasks "
-            "at once"
-        )
-    elif OFFLINE in set(shown.summary["learner"]):
-        yield "Dashed line: a network trained on all tasks at once"
-    if "floor" in quantities:
-        yield "Floor (dotted): the same for an untrained network"
+    if "ceiling" in quantities or OFFLINE in set(shown.summary["learner"]):
+        yield "Joint (dashed): a network trained on all tasks at once"
     if {"ceiling", "floor"} <= quantities:
-        yield "Band: the room between floor and ceiling"
+        yield "Band: the room between untrained and joint"
     if "chance" in quantities:
         yield "Chance: accuracy of guessing"
 
@@ -179,17 +169,17 @@ def _plot_controls(
     """Draw the controls of an architecture; return their legend entries by name."""
     keys = {}
     percents = {}
-    for quantity, (name, label) in _CONTROLS.items():
+    for quantity, name in _CONTROLS.items():
         rows = _of_first(learners, quantity, shown)
         look = looks[name]
         if len(rows):
             percents[quantity] = 100 * rows.set_index("depth")["value"]
-            (keys[label],) = axes.plot(
+            (keys[look.label],) = axes.plot(
                 percents[quantity],
                 color=look.color,
                 ls=look.line,
                 lw=0.8,
-                label=label,
+                label=look.label,
             )
     # The room between floor and ceiling, if both are known.
     if len(percents) == 2:

@@ -3,11 +3,11 @@
 x: the layer, by depth; y: for the network after all tasks, from diagnostics.csv: the
 share of units that never change, the effective rank as a share of the values examined,
 and the similarity (debiased linear CKA) to the same layer of the untrained and of the
-offline network; a line for each learner.
+joint network; a line for each method.
 
-The panels show the offline and the untrained network, too. A layer with more dead units
+The panels show the joint and the untrained network, too. A layer with more dead units
 or a lower rank than both has lost room for features. A layer has hardly learned if it
-is still similar to the untrained network while the offline network's layer is not.
+is still similar to the untrained network while the joint network's layer is not.
 """
 
 import pandas as pd
@@ -28,7 +28,7 @@ _PANELS = {
     "dead": ("Dead units (%)", 100),
     "rank": ("Rank (% of values)", 100),
     "cka.untrained": ("CKA to untrained", 1),
-    "cka.offline": ("CKA to offline", 1),
+    "cka.offline": ("CKA to joint", 1),
 }
 """Title and largest value of the panel of each metric."""
 
@@ -73,7 +73,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "Diagnostics of each layer of the network that has learned all tasks, on the "
         "test data: share of dead units, which never change; effective rank as a "
         "share of values; debiased linear CKA to the same layer of the untrained and "
-        "of the offline network",
+        "of the joint network",
         captions.points_are(means),
     )
     return page.fit(grid, ("Layer, by depth", ""), height=1.4)

@@ -1,8 +1,8 @@
-"""Accuracy missing in each layer on each task, against the ceiling.
+"""Accuracy missing in each layer on each task, against joint training.
 
 x: the task position in the executed order, and all tasks; y: the layer, from input to
 output;
-number: ceiling minus accuracy, in points (of 100), from layers.csv; a panel for each
+number: joint minus accuracy, in points (of 100), from layers.csv; a panel for each
 learner and readout.
 
 Read down a column to see in which layers a task is lost, and along a row to see which
@@ -62,7 +62,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.describe(
         dict.fromkeys(m.learner for m in drawn),
         "Points of accuracy missing in each layer on each task: accuracy downstream "
-        "of the same layer of a network trained on all tasks at once (the ceiling) "
+        "of the same layer of a network trained on all tasks at once (joint) "
         "minus accuracy downstream of the layer of the network that learned them one "
         "after another",
         "Rows: layers from input to output; columns: tasks by position in the "

@@ -4,7 +4,7 @@ x: learners; y: Omega, from metrics.csv; one shade of blue for each of the three
 et al. 2018, table 2). Omega_new is an accuracy. A high Omega_new beside a low
 Omega_base shows a learner that forgets; the reverse shows one that does not learn.
 
-Omega_base and Omega_all are fractions of the offline learner's accuracy (Kemker 2018):
+Omega_base and Omega_all are fractions of the joint network's accuracy (Kemker 2018):
 at 1 a learner is as good as joint training, above 1 it is better.
 """
 
@@ -28,8 +28,8 @@ SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD
 _BAR = 0.26  # width of a bar along x
 _EDGE: dict[str, Any] = {"edgecolor": "0.2", "linewidth": 0.6}
 
-QUESTION = "How near to offline training does each method come?"
-NEEDS = "two methods that differ, and the accuracy of Offline"
+QUESTION = "How near to joint training does each method come?"
+NEEDS = "two methods that differ, and the accuracy of joint training"
 TABLES = ("metrics",)
 
 
@@ -37,7 +37,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one group of bars per learner: its three Omegas (Kemker 2018, table 2).
 
     The learners are in the order of their appearances, not in that of the study. Error
-    bars are 95 % intervals over seeds; the line at 1 is the offline learner, or for
+    bars are 95 % intervals over seeds; the line at 1 is joint training, or for
     Omega_new a perfect one.
 
     Args:
@@ -45,7 +45,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         page: The page to draw on.
 
     Returns:
-        The figure, None unless two learners have all three Omegas, which need Offline.
+        The figure, None unless two learners have all three Omegas, which need joint training.
     """
     omegas = {name: tables.metric("kemker", name) for name in SHADES}
     # A group with a bar missing would look like an Omega of 0.
@@ -65,7 +65,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         x = np.arange(len(looks)) + (k - (len(omegas) - 1) / 2) * _BAR
         _draw_bars(axes, x, rows, SHADES[name])
         sign = rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$"
-        # The others are shares of Offline's.
+        # The others are shares of joint training's.
         sign += " (accuracy)" * (name == "omega_new")
         entries.append(Patch(facecolor=SHADES[name], label=sign, **_EDGE))
     axes.axhline(
@@ -83,8 +83,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the "
         "base set, on the newest session and on all sessions so far, means over the "
         "sessions from the second on; the first and the last are shares of the "
-        "accuracy of offline training, the dashed line; one that is the same for all "
-        "learners is left out",
+        "accuracy of joint training, the dashed line; one that is the same for all "
+        "methods is left out",
         captions.points_are(points, "Columns"),
     )
     return page.fit([axes], ("", r"$\Omega$"), height=1.8)

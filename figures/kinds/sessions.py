@@ -5,13 +5,13 @@ title names, from metrics.csv; a line for each learner.
 
 `sessions`: after Kemker et al. 2018, figures 2, S2 and S3: Omega_all, Omega_base and
 Omega_new are the means of these lines from the second session on, the first two as
-shares of the offline learner's accuracy. The base set, which is learned first, shows
+shares of the joint network's accuracy. The base set, which is learned first, shows
 retention; the newest session shows new learning. A learner may be good at one at the
 expense of the other.
 
 `fixed`: on the fixed test set of all tasks, those to come among them, after
 Diaz-Rodriguez et al. 2018, figure 1b. Whoever learns and forgets nothing rises evenly
-to the accuracy of offline training.
+to the accuracy of joint training.
 """
 
 from collections.abc import Mapping

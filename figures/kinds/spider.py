@@ -11,7 +11,7 @@ learner's polygon the better; a dent is a weakness.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from figures import captions, lines
-from figures.appearance import Appearance
+from figures.appearance import Appearances
 from figures.page import Page
 from figures.style import DOUBLE
 from figures.tables import StudyTables, differ
@@ -73,13 +73,11 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         between = [name for name in learners if name not in bounds]
     # All learners in the large panel, then one with its bounds in each small panel.
     large, small = _grid(page, varying, [looks[name].label for name in between])
-    for name in learners:
-        _polygon(large, looks[name], values[name])
+    _polygons(large, looks, values)
     angles = _angles(len(varying))
     for axes, name in zip(small, between, strict=True):
         # The learner last, so that its line lies over those of its bounds.
-        for drawn_learner in (*bounds, name):
-            _polygon(axes, looks[drawn_learner], values[drawn_learner])
+        _polygons(axes, looks, {key: values[key] for key in (*bounds, name)})
         axes.fill(
             angles,
             values[name],
@@ -246,8 +244,16 @@ def _name_spoke(axes: Axes, angle: float, name: str) -> None:
     )
 
 
-def _polygon(axes: Axes, appearance: Appearance, values: NDArray[np.float64]) -> None:
-    """Draw a learner's criteria, in [0, 1], as a closed line."""
-    closed = [*range(len(values)), 0]
-    (line,) = axes.plot(_angles(len(values))[closed], values[closed], clip_on=False)
-    lines.dress(line, appearance, size=3.6).set_linewidth(1)
+def _polygons(
+    axes: Axes, looks: Appearances, values: Mapping[str, NDArray[np.float64]]
+) -> None:
+    """Draw each learner's criteria, in [0, 1], as a closed line.
+
+    Lines that others cover are wider, so that equal learners are all seen.
+    """
+    for (name, criteria), width in zip(
+        values.items(), lines.widths(len(values)), strict=True
+    ):
+        angles = [*_angles(len(criteria)), 0]
+        (line,) = axes.plot(angles, [*criteria, criteria[0]], clip_on=False)
+        lines.dress(line, looks[name], size=3.6).set_linewidth(width)

@@ -5,7 +5,7 @@ measurements.csv, by a readout trained downstream of the layer; a panel for each
 learner, a line for each layer, dark for the first by depth and lighter toward the last.
 
 A falling line shows a layer that forgets, or that the tasks become harder to tell
-apart: the dashed segments at the right are the ceiling, the same layers of the offline
+apart: the dashed segments at the right are joint, the same layers of the joint
 network after all tasks. Lines of deeper layers are thinner, so that none hides another.
 """
 
@@ -70,7 +70,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         color="0.3",
         lw=1.4,
         ls=_DASHES,
-        label="Ceiling (offline)",
+        label="Joint",
     )
     note = f"{captions.over_seeds(courses)}, readout {readout}"
     page.layer_legend(grid, looks, note, *[ceiling] * (not offline.empty))

@@ -32,7 +32,7 @@ _NAME_WIDE = 0.25
 _NAME_HIGH = 0.11
 
 QUESTION = "Does a method forget, or fail to learn?"
-NEEDS = "a method with forgetting and intransigence (besides the learner cumulative)"
+NEEDS = "a method with forgetting and intransigence (besides `cumulative`)"
 TABLES = ("metrics", "learners")
 
 

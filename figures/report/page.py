@@ -31,7 +31,6 @@ from probe.tables.compared import compared_sheets
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import word_of
 from probe.tables.schemas import CAUSE_VERDICTS, CONTROLS, Tables
-from probe.tables.sheets import Sheet
 from probe.tables.table_file import where
 from probe.version import installed_version
 
@@ -63,10 +62,7 @@ def write_report(
             "two of the directories have the same name: rename one of them"
         )
     runs = {name: read_tables(folder) for name, folder in folders.items()}
-    settings = {}
-    for name, folder in folders.items():
-        if sheet := _settings(folder):
-            settings[name] = sheet
+    settings = {name: _settings(folder) for name, folder in folders.items()}
     write_text(
         path,
         report(runs, settings, learners),
@@ -76,7 +72,7 @@ def write_report(
 
 def report(
     runs: Mapping[str, Tables],
-    settings: Mapping[str, Sheet],
+    settings: Mapping[str, Mapping[str, str]],
     learners: Sequence[str] | None = None,
     caveats: Sequence[str] = (),
 ) -> str:
@@ -84,7 +80,7 @@ def report(
 
     Args:
         runs: The tables by the name of the run.
-        settings: The settings of each run, by its name.
+        settings: The settings of each run and its next command, by its name.
         learners: The learners to show, None = the first twelve.
         caveats: The caveats of all answers.
 
@@ -95,11 +91,14 @@ def report(
     continual = [name for name in measured.unique() if name not in CONTROLS]
     for name in learners or ():
         if name not in continual:
-            raise unknown("learner", name, continual, "in these tables")
+            raise unknown("method", name, continual, "in these tables")
     shown = [*(learners or continual[:_MOST]), *CONTROLS]
     runs = {run: _of_learners(tables, shown) for run, tables in runs.items()}
     all_sections = sections(runs)
-    answered = {name: answers(tables) for name, tables in runs.items()}
+    answered = {
+        name: answers(tables, settings.get(name, {}).get("next", ""))
+        for name, tables in runs.items()
+    }
     (first_run, first_tables), *others = runs.items()
     style = file("page.css")
     script = file("page.js")
@@ -239,17 +238,17 @@ def _about(tables: Tables) -> list[str]:
     ]
 
 
-def _settings(directory: Path) -> Sheet | None:
-    """Return how a run directory was made, from the plan in study.json; None if there is none."""
+def _settings(directory: Path) -> dict[str, str]:
+    """Return how a run directory was made, from the plan in study.json; empty if there is none."""
     try:
         plan = json.loads(content_of(directory / "study.json"))["plan"]
     except FileNotFoundError:
-        return None
+        return {}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
             f"{directory / 'study.json'} is damaged: run the study again"
         ) from None
-    return Sheet(columns=["setting", "value"], lines=[*_named_settings("", plan)])
+    return dict(_named_settings("", plan))
 
 
 def _named_settings(name: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -45,7 +45,7 @@ WITHHELD = {
     "still moving": "its value still moved by more than a point in the second half of the "
     "retraining",
     "near chance": "a run is near chance on its first task",
-    "no ceiling": "offline training is less accurate than a learner",
+    "no ceiling": "joint training is less accurate than a method",
     "unchanged": "its values are the same after every task",
     "equal seeds": "networks that should differ are the same",
 }

@@ -105,7 +105,7 @@ class Answer:
         forgotten: The part of it that was lost.
         layers: A line for each layer, by depth; the last is the output.
         belief: What the answer rests on, and what is in doubt, a sentence each.
-        next: What to measure or try next, a sentence each.
+        next: The command, or the call of Python, that goes further; it can be pasted.
     """
 
     method: str
@@ -115,7 +115,7 @@ class Answer:
     forgotten: Interval | None
     layers: tuple[LayerLine, ...]
     belief: tuple[str, ...]
-    next: tuple[str, ...]
+    next: str
 
     @property
     def has_causes(self) -> bool:

@@ -16,7 +16,7 @@ from probe.answers.record import Answer, Interval, LayerLine
 from probe.tables.layer_text import is_part, points
 from probe.tables.matrices import Matrices
 from probe.tables.note_text import listed, note_sentences
-from probe.tables.schemas import CONTROLS, OPEN, TRAINING, Tables
+from probe.tables.schemas import CONTROLS, TRAINING, Tables
 from probe.tables.table_file import records, where
 
 FIRST = "linear"
@@ -25,27 +25,29 @@ FIRST = "linear"
 COMPETITION = "more classes"
 """The line of what was lost because more classes compete."""
 
+_ONE = "this network"
 _CONSTANT = "for every test example"  # in the note on a network that predicts one class
 
 _Rows = Mapping[tuple[str, str], Any]
 """Rows over all tasks, by layer and quantity."""
 
 
-def answers(tables: Tables) -> list[Answer]:
+def answers(tables: Tables, command: str = "") -> list[Answer]:
     """Return the answer on each method of which layers or causes were measured, in their order.
 
     Args:
         tables: The tables of a run.
+        command: The command that goes further than the run; empty = a call of Python.
     """
     measured = [*tables["layers"]["learner"], *tables["causes"]["learner"]]
     learners = dict.fromkeys(name for name in measured if name not in CONTROLS)
     if not learners:
         return []
     matrices = Matrices(tables["measurements"])
-    return [_answer(tables, matrices, learner) for learner in learners]
+    return [_answer(tables, matrices, learner, command) for learner in learners]
 
 
-def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
+def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> Answer:
     """Return the answer on one method."""
     layers = where(tables["layers"], learner=learner)
     readout = _readout(layers)
@@ -64,7 +66,7 @@ def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
         or row_of.get((output, "forgotten"))
     )
     is_training = (of_readout["scope"] == TRAINING).any()
-    trained = f"{named_networks(tables, learner)}, another training may differ"
+    trained = f"{named_networks(tables, learner)}, another training may differ (three would show)"
     if is_training:
         trained = _trainings(tables, learner, int(of_readout["seeds"].max()))
     forgotten = _interval(total)
@@ -81,16 +83,17 @@ def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
         forgotten=forgotten,
         layers=lines,
         belief=tuple(belief),
-        next=tuple(_next(lines, matrices.tasks, is_training=is_training)),
+        next=command
+        or _next(tables, learner, matrices.tasks, has_causes=not causes.empty),
     )
 
 
 def _readout(layers: pd.DataFrame) -> str:
     """Return the readout that says what is still there, empty if there is none."""
-    readouts = layers["readout"].unique()
-    if FIRST in readouts or not len(readouts):
-        return FIRST if len(readouts) else ""
-    return str(readouts[0])
+    readouts = list(layers["readout"].unique())
+    if FIRST in readouts:
+        return FIRST
+    return str(readouts[0]) if readouts else ""
 
 
 def _over_all_tasks(rows: pd.DataFrame) -> _Rows:
@@ -146,11 +149,9 @@ def _value(row: Any) -> float | None:
 
 def _just_learned(matrices: Matrices, learner: str) -> float | None:
     """Return the accuracy right after each task, its mean over the tasks before the last."""
-    R = matrices.R(learner)
-    cells = [R.values[j, j - 1] for j in range(1, matrices.tasks)]
-    if not cells or any(map(math.isnan, cells)):
-        return None
-    return float(sum(cells) / len(cells))
+    cells = matrices.R(learner).values[1:-1].diagonal()
+    mean = cells.mean() if len(cells) else math.nan
+    return None if math.isnan(mean) else float(mean)
 
 
 def widest_scope(causes: pd.DataFrame) -> pd.DataFrame:
@@ -177,10 +178,8 @@ def named_networks(tables: Tables, learner: str) -> str:
         feature="",
     )
     by_run = cells.groupby(["order", "seed"], sort=False)["value"].agg(tuple)
-    different = by_run.reset_index().drop_duplicates(["order", "value"])
-    if len(different) > 1:
-        return f"these {len(different)} networks"
-    return "this network"
+    networks = len(by_run.reset_index().drop_duplicates(["order", "value"]))
+    return f"these {networks} networks" if networks > 1 else _ONE
 
 
 def earlier_tasks(causes: pd.DataFrame, last: int) -> str:
@@ -196,8 +195,7 @@ def earlier_tasks(causes: pd.DataFrame, last: int) -> str:
     if last < 1:
         return ""
     text = "task 1" if last == 1 else f"tasks 1 to {last}"
-    judged = where(causes, quantity="attributed")["task_position"].dropna()
-    measured = judged.nunique()
+    measured = where(causes, quantity="attributed")["task_position"].nunique()
     return text if measured in (0, last) else f"{text} ({measured} measured)"
 
 
@@ -234,8 +232,7 @@ def _doubts(tables: Tables, learner: str, readout: str) -> Iterator[str]:
     if constant := int(is_constant.sum()):
         measured = where(tables["measurements"], learner=learner)
         networks = measured.drop_duplicates(["order", "seed", "tasks_seen"])
-        of_all = f"{constant} of {len(networks)} networks"
-        yield f"one class predicted for every example by {of_all}"
+        yield f"one class predicted by {constant} of {len(networks)} networks"
     yield from note_sentences(notes[~is_constant])
 
 
@@ -250,15 +247,13 @@ def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
         yield f"no room at {listed(small)}: untrained matches joint, only a loss can show"
 
 
-def _next(
-    lines: tuple[LayerLine, ...], tasks: int, *, is_training: bool
-) -> Iterator[str]:
-    """Yield what to measure next."""
-    if not any(line.cost for line in lines):
-        yield "to learn whose change: measure causes, with the networks after each task"
-    else:
-        yield f"remedies: probe.diff(after {tasks - 1} tasks, after {tasks}, old, new)"
-    if unsettled := [line.layer for line in lines if line.verdict == OPEN]:
-        yield f"to settle {listed(unsettled)}: use more test examples or trainings"
-    if not is_training:
-        yield "three trainings: intervals then speak of the method"
+def _next(tables: Tables, learner: str, tasks: int, *, has_causes: bool) -> str:
+    """Return the call of Python that goes further, for networks in memory."""
+    if not has_causes:
+        return f"probe.analyze({{{tasks - 1}: before, {tasks}: after}}, train, test, tasks)"
+    models = "models"
+    if named_networks(tables, learner) != _ONE:
+        models = (
+            f"models[{where(tables['measurements'], learner=learner)['seed'].min()}]"
+        )
+    return f"probe.diff({models}[{tasks - 1}], {models}[{tasks}], old, new)"

@@ -90,16 +90,16 @@ def _guilty(answer: Answer) -> str:
 def answer_lines(answer: Answer) -> Iterator[tuple[str, str]]:
     """Yield the lines of an answer, each with the verdict of its layer, if it has one.
 
-    A line has at most 80 columns.
+    A line has at most 80 columns, but a command that can be pasted is not broken.
     """
     for line in wrap(f"{answer.method} {headline(answer)}", WIDTH):
         yield line, ""
     if answer.layers:
         verdicts = [line.verdict for line in answer.layers]
         yield from zip(_table_lines(answer), ["", "", *verdicts], strict=True)
-    for title, sentences in (("believe", answer.belief), ("next", answer.next)):
-        for line in wrapped(title, sentences):
-            yield line, ""
+    for line in wrapped("believe", answer.belief):
+        yield line, ""
+    yield f"{'next':<{_TITLE}}{answer.next}", ""
 
 
 def _table_lines(answer: Answer) -> Iterator[str]:
@@ -160,13 +160,10 @@ def _content(line: LayerLine) -> str:
 def answers_as_text(answers: Iterable[Answer]) -> str:
     """Return answers as plain text, with a line between them, and what verdicts mean."""
     shown = list(answers)
-    blocks = [_block(answer) for answer in shown]
-    blocks.append("\n".join(verdict_lines(shown)))
-    return printable("\n\n".join(filter(None, blocks)), "\n")
-
-
-def _block(answer: Answer) -> str:
-    return "\n".join(line for line, _ in answer_lines(answer))
+    lines = []
+    for answer in shown:
+        lines += [*(line for line, _ in answer_lines(answer)), ""]
+    return printable("\n".join([*lines, *verdict_lines(shown)]).rstrip(), "\n")
 
 
 def verdict_lines(answers: Iterable[Answer]) -> Iterator[str]:
@@ -184,7 +181,7 @@ def answer_sheet(answer: Answer) -> Sheet:
         title=headline(answer),
         columns=_COLUMNS,
         lines=[_cells(line) for line in answer.layers],
-        after=(*answer.belief, *answer.next),
+        after=(*answer.belief, f"next: `{answer.next}`"),
     )
 
 

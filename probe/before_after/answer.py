@@ -133,7 +133,7 @@ class Answer:
             f"{cut(title, width):<{width}} "
             f"{'accounts for':<26}{'put back: old':>14}{new}"
         )
-        largest = max((abs(line.share.value) for line in blocks), default=0.0)
+        largest = max(abs(line.share.value) for line in blocks)
         for line in blocks[:_LINES]:
             length = bar(line.share.value, largest)
             share = f"{self.interval(line.share):<19} {length}"
@@ -141,8 +141,7 @@ class Answer:
             new = ""
             if line.new is not None:
                 new = f"{self.change(line.new):>8}"
-            name = f"{cut(line.block, width):<{width}}"
-            yield f"{name} {share}{old}{new}  {line.words}".rstrip()
+            yield f"{cut(line.block, width):<{width}} {share}{old}{new}  {line.words}".rstrip()
         if len(blocks) > _LINES:
             yield f"and {len(blocks) - _LINES} blocks with smaller shares"
 

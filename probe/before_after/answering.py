@@ -111,12 +111,11 @@ class Evidence(Findings):
             before = 100 * content.before.value
             after = 100 * content.after.value
             block = self._labels.get(content.block, content.block)
-            text = f"Still there at {block}: old {before:.1f} % before"
-            if content.untrained is None:
-                yield f"{text}, {after:.1f} after."
-            else:
-                untrained = 100 * content.untrained.value
-                yield f"{text}, {after:.1f} after, {untrained:.1f} untrained."
+            known = "not known"
+            if content.untrained:
+                known = f"{100 * content.untrained.value:.1f}"
+            text = f"old {before:.1f} % before, {after:.1f} after, untrained {known}"
+            yield f"Still there at {block}: {text}."
 
     def _recommended(self) -> list[Measured]:
         """Return the recommended remedies, the best ranks first.

@@ -107,6 +107,7 @@ class Plan(PlannedProbing):
         retraining: The recipe of the retrained tails.
         storage: The type in which features' values are stored.
         report: The settings of tables and figures.
+        next: The command that goes further than the run, empty in Python.
         data: A hash of all examples.
         device: `cpu` or `cuda`; other devices do not give the same bits.
         torch: The version of torch; other versions do not give the same bits.
@@ -123,6 +124,7 @@ class Plan(PlannedProbing):
     retraining: Recipe
     storage: Storage = "fp32"
     report: ReportSpec = ReportSpec()
+    next: str = ""
     data: str
     device: str
     torch: str

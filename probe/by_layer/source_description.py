@@ -134,7 +134,7 @@ def by_architecture(
     _, *names = builds or [""]
     learners = {run.learner for run in weights.runs}
     if absent := set(names) - learners:
-        raise unknown("learner", min(absent), learners)
+        raise unknown("method", min(absent), learners)
     others = {
         name: replace(
             description,

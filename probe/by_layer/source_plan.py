@@ -130,7 +130,9 @@ def _steps_of_learner(
     not_drawn = _check_fresh_weights(description)
     has_offline = any(run.learner == OFFLINE for run in runs)
     if description.train_offline and has_offline:
-        raise InputError("got offline networks and a request to train them: choose one")
+        raise InputError(
+            "got joint networks (offline) and a request to train them: choose one"
+        )
     steps = set[int]().union(*(runs[run] for run in learned))
     has_floor = not not_drawn or 0 in steps
     if has_floor:

@@ -340,12 +340,12 @@ def display_name(run: Run, tasks_seen: int) -> str:
         The name.
 
     >>> display_name(Run("model", "0", 0), 1), display_name(Run("offline", "", 0), 3)
-    ('the model after 1 task', 'the offline model')
+    ('the model after 1 task', 'the joint model')
     """
     if not tasks_seen:
         return "the untrained model"
     if run.learner == OFFLINE:
-        return "the offline model"
+        return "the joint model"
     return f"the model after {tasks_seen} task{'' if tasks_seen == 1 else 's'}"
 
 

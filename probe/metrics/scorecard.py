@@ -22,10 +22,10 @@ Number = float | None
 # same.
 _MISSING = {
     "ideal": (
-        "needs the ideal accuracy: offline, on the first task's test data (--ideal)"
+        "needs the ideal accuracy: joint, on the first task's test data (--ideal)"
     ),
     "reference": (
-        "needs a reference, the accuracy matrix of the cumulative learner (--reference)"
+        "needs a reference, the accuracy matrix of the method cumulative (--reference)"
     ),
 }
 

@@ -70,7 +70,7 @@ class Checkpoints:
         missing_seeds = sorted({run.seed for run in self.runs} - self.offline.keys())
         if self.offline and missing_seeds:
             raise InputError(
-                f"there is no offline network of seed {listed(missing_seeds)}, "
+                f"there is no joint network of seed {listed(missing_seeds)}, "
                 f"but of {listed(sorted(self.offline))}: add it"
             )
 

@@ -291,14 +291,14 @@ class Analysis(ResultBase):
         learners = (*self._matrices.learners, *self._matrices.levels)
         if name is not None and name not in learners:
             raise unknown(
-                "learner",
+                "method",
                 name,
                 learners,
                 "in this analysis",
             )
         if name is None and len(self.learners) != 1:
             raise InputError(
-                "this analysis has the learners "
+                "this analysis has the methods "
                 f"{', '.join(self.learners) or '(none)'}: say which one, by "
                 "learner=NAME"
             )

@@ -44,7 +44,7 @@ _SIGNS = {1.0: "+", -1.0: "-"}  # other coefficients are printed as numbers
 
 _MEANS = (
     "A[t,j]: accuracy on the task at position j after t of T tasks; max over t = j .. "
-    "T-1; b: of the untrained network; C: of the offline-trained network; offline: of "
+    "T-1; b: of the untrained network; C: of the joint network; offline: of "
     "its output, whatever the layer. Cells are averaged over orders, then over "
     "trainings. Over all tasks each test example weighs the same, and forgotten is the "
     "mean over j < T"
@@ -174,7 +174,7 @@ def _check_names(plan: Plan, layer: Mapping[str, str], quantity: str) -> None:
         raise unknown("quantity", quantity, FORMULAS, "")
     learner = layer["learner"]
     if learner not in features_of_learner:
-        raise unknown("learner", learner, features_of_learner, "in this study")
+        raise unknown("method", learner, features_of_learner, "in this study")
     features = features_of_learner[learner]
     if layer["feature"] not in features:
         raise unknown("feature", layer["feature"], features, "of this learner")

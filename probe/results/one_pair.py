@@ -70,7 +70,7 @@ def trained_floor(matrices: Matrices, scenario: Scenario) -> Iterator[str]:
         if len(suspects):
             j = suspects[0]
             yield (
-                "network 0 is taken as untrained, the floor, but is right on "
+                "network 0 is taken as untrained, but is right on "
                 f"{floor[j]:.1%} of task {j + 1}, where the last network is right on "
                 f"{last[j]:.1%}: {_REMEDY}"
             )

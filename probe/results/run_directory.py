@@ -100,6 +100,15 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
     write_text(root / _DESCRIPTION, json.dumps(record, indent=1))
 
 
+def next_of(root: Path) -> str:
+    """Return the command that goes further than a run, empty if there is none.
+
+    Args:
+        root: The run directory, or the folder of a saved result.
+    """
+    return read_plan(root).next if is_run_directory(root) else ""
+
+
 def read_plan(root: Path) -> Plan:
     """Read the plan that a run directory was last used for.
 

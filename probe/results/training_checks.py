@@ -50,8 +50,8 @@ def check_trainings(predictions: Predictions) -> tuple[list[Row], Doubts]:
     for learner, offline_below in above.items():
         for offline in offline_below:
             text = (
-                f"it is less accurate than {learner}, and no ceiling: check {_CHECK} "
-                "of both"
+                f"it is less accurate than {learner}, which joint training should "
+                f"not be: check {_CHECK} of both"
             )
             notes.append(_note(offline, offline.last, text))
     return notes, Doubts(near_chance=frozenset(doubtful), above_ceiling=bool(above))

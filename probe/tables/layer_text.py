@@ -19,6 +19,7 @@ MEASURED = {"accuracy": "", "floor": UNTRAINED, "ceiling": OFFLINE}
 AmountOf = Callable[[str], float | None]
 """A function that returns the amount of a readout, None for others, such as `multiple_of`."""
 
+_WORDS = {OPEN: CANNOT_TELL, "costs": "at fault", "repairs": "undo mends"}
 _NARROW = 0.3  # of the interval of a share that is shown
 _UNSEEN = 0.0005  # of an accuracy, which rounds to no tenth of a point
 
@@ -30,7 +31,7 @@ def count_tasks(layers: pd.DataFrame) -> int:
 
 def word_of(verdict: str) -> str:
     """Return a verdict as it is read."""
-    return CANNOT_TELL if verdict == OPEN else verdict
+    return _WORDS.get(verdict, verdict)
 
 
 def points(value: float) -> str:
@@ -81,7 +82,7 @@ def pra_sheet(summary: pd.DataFrame) -> Sheet:
     over = f", mean and 95 % interval over {seeds} seeds" if seeds > 1 else ""
     return Sheet(
         title=f"Partial Retrain Accuracy, in %{over}",
-        columns=("learner", "feature", "PRA"),
+        columns=("method", "layer", "PRA"),
         lines=[(r.learner, r.feature, mean_and_interval(r)) for r in rows.itertuples()],
     )
 

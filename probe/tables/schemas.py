@@ -99,7 +99,7 @@ CAUSE_VERDICTS: Mapping[str, str] = {
     "together": "it does something only together with other layers",
     "depends": "what its change does depends on the other layers",
     "none": "its change does nothing",
-    OPEN: "neither harm nor repair by itself is shown; its share may be above 0",
+    OPEN: "neither harm nor repair is shown; more trainings might tell",
 }
 """The verdicts on the change of a layer, with their meanings, see `probe.rewinding.verdicts`."""
 

@@ -34,12 +34,12 @@ class Sheet:
 
 
 def together(sheets: Sequence[Sheet]) -> Sheet:
-    """Return sheets of the same columns as one, under all headings, with a column of learners."""
+    """Return sheets of the same columns as one, under all headings, with a column of methods."""
     if len(sheets) == 1:
         return sheets[0]
     return Sheet(
         title="; ".join(sheet.heading for sheet in sheets),
-        columns=("learner", *sheets[0].columns),
+        columns=("method", *sheets[0].columns),
         lines=[(sheet.of, *line) for sheet in sheets for line in sheet.lines],
     )
 

@@ -4,6 +4,8 @@ The signature of a function is its command line, and its docstring is its `--hel
 Heavy modules are imported inside the commands, so that `probe --help` answers at once.
 """
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +51,7 @@ def run(study: str, options: flags.RunOptions) -> int:
     start_early(options)
     from scenarios.commands.run import run_study
 
-    return int(not run_study(study, options))
+    return int(not run_study(study, options, shlex.join(["probe", *sys.argv[1:]])))
 
 
 @app.command()
@@ -337,7 +339,7 @@ def redundancy(
 
 @app.command("list")
 def list_names(as_json: AsJson = False) -> None:
-    """List presets, data sets, networks with their features, learners and metrics."""
+    """List presets, data sets, networks with their layers, methods and metrics."""
     from scenarios.commands.listing import show_names
 
     show_names(as_json)

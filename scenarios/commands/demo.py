@@ -34,7 +34,8 @@ def show_demo(out: Path) -> bool:
     print(printable(str(compare_turned()), "\n"))
     show_line("")
     show_line("Two methods on five tasks, each of two digits: probe run digits")
-    return run_study(_STUDY, RunOptions(out=out, device="cpu"))
+    options = RunOptions(out=out, device="cpu")
+    return run_study(_STUDY, options, f"probe run digits --device cpu --out '{out}'")
 
 
 def compare_turned() -> "probe.Diff":

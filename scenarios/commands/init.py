@@ -102,5 +102,5 @@ def _tasks(name: str, data: Dataset | None) -> str:
 
 _ABOUT = {
     "er": "memory_per_class = 10       # examples of each class to store and replay\n",
-    "offline": "# It learns all tasks jointly: without it there is no ceiling.\n",
+    "offline": "# It learns all tasks at once: what is still there is compared with it.\n",
 }

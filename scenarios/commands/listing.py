@@ -42,6 +42,9 @@ _NEVER_IN_FULL = {
 }
 
 
+_TITLES = {"learners": "method", "metrics": "metrics of"}
+
+
 def show_names(as_json: bool = False) -> None:
     """Print the presets, data sets, networks with their features, learners, readouts and metrics.
 
@@ -55,15 +58,13 @@ def show_names(as_json: bool = False) -> None:
         print_json(known)
         return
     for key, entries in known.items():
-        title = key.removesuffix("s").replace("_", " ")
-        if key == "metrics":
-            title = "metrics of"
+        title = _TITLES.get(key, key.removesuffix("s").replace("_", " "))
         table = Table(title, "")
         for entry in entries:
             name, about, *needs = entry.values()
             text = ", ".join(about) if isinstance(about, list) else str(about)
             if key == "networks":
-                text = f"features: {text}"
+                text = f"layers: {text}"
             if any(needs):
                 text += f" ({needs[0]})"
             table.add_row(name, text)

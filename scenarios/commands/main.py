@@ -8,7 +8,7 @@ it; 141 if the pipe that it prints to was closed.
 
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC
 from typing import NoReturn
 
@@ -30,9 +30,7 @@ def main() -> None:
     try:
         # Signals outermost: output that cannot be written must not keep the process
         # from ending.
-        # A shell that asks how to complete a word gets its answer with an exit.
-        is_completion = "_PROBE_COMPLETE" in os.environ
-        with stoppable(), printed(), nullcontext() if is_completion else no_exit():
+        with stoppable(), printed(), _user_code():
             code = _command()
         sys.exit(code)
     except InputError as error:
@@ -62,6 +60,11 @@ def main() -> None:
         if stop.code in STOPPED:
             say(HOW_TO_GO_ON)
         raise
+
+
+def _user_code() -> AbstractContextManager[None]:
+    """Run user code within the block; a shell that completes a word runs none, and exits."""
+    return nullcontext() if "_PROBE_COMPLETE" in os.environ else no_exit()
 
 
 def _command() -> int:

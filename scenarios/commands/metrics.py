@@ -75,9 +75,9 @@ def _summary(card: Scorecard, tasks: int) -> str:
     accuracy = values["gem", "acc"]
     change = values["gem", "bwt"]
     if accuracy is None or change is None:
-        return f"{tasks} tasks: what was forgotten is not measured"
-    last = f"{100 * accuracy:.1f} % after the last"
-    return f"{tasks} tasks: {last}; {-100 * change:.1f} points lost of the earlier ones"
+        return f"{tasks} tasks: what was forgotten cannot be told from these cells"
+    last = f"accuracy on {tasks} tasks: {100 * accuracy:.1f} % after the last"
+    return f"{last}; {-100 * change:.1f} points lost of earlier ones"
 
 
 def _show_reading(reading: Reading) -> None:

@@ -1,6 +1,7 @@
 """`probe model`: the analysis of a user's checkpoints, with tables and figures."""
 
 import re
+import shlex
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -82,7 +83,20 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             options.of_run,
             root,
             partial(show_outcome, trained=False),
+            _diff(user_code.network, checkpoints, options),
         )
+
+
+def _diff(network: str, checkpoints: Checkpoints, options: ModelOptions) -> str:
+    """Return the command that compares the last two networks, empty if there is one."""
+    pair = [*next(iter(checkpoints.runs.values())).values()][-2:]
+    files = shlex.join(map(str, pair))
+    module = network.rpartition(":")[0]
+    line = f"probe diff {files} --model {network} --old {module}:old --new {module}:new"
+    for name in ("call", "output", "weights"):
+        if value := getattr(options, name):
+            line += f" --{name} {value}"
+    return line if pair[1:] else ""
 
 
 def _prepare(loader: CheckpointLoader, device: torch.device) -> Prepared:

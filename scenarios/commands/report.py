@@ -57,11 +57,12 @@ def _write_answers(
     """Write the answers of run directories as Markdown or JSON."""
     from probe.answers.study import answers
     from probe.answers.text import as_markdown
+    from probe.results.run_directory import next_of
     from probe.tables.folder import read_tables
 
     answers_of = {}
     for folder in folders:
-        of_run = answers(read_tables(folder))
+        of_run = answers(read_tables(folder), next_of(folder))
         answers_of[folder.name] = [
             answer for answer in of_run if chosen is None or answer.method in chosen
         ]

@@ -48,12 +48,13 @@ from scenarios.user_code import UserCode
 from scenarios.user_objects import USER_METRICS
 
 
-def run_study(source: str, options: RunOptions) -> bool:
+def run_study(source: str, options: RunOptions, typed: str = "") -> bool:
     """Run the study of a preset or file to its end, resuming an earlier run.
 
     Args:
         source: The name of a preset, or the path of a TOML file.
         options: The flags of `probe run`.
+        typed: The command line that was typed, if any.
 
     Returns:
         Whether no job failed.
@@ -76,6 +77,7 @@ def run_study(source: str, options: RunOptions) -> bool:
             options,
             root,
             partial(show_outcome, omegas=study.scenario.kind != "class-incremental"),
+            typed and f"{typed} --seeds {max(3, 2 * len(study.seeds))}",
         )
 
 
@@ -92,6 +94,7 @@ def carry_through(
     options: RunOptions,
     root: Path,
     show: Callable[..., None],
+    further: str,
 ) -> bool:
     """Run a plan to its end, resuming an earlier run, and print its results.
 
@@ -101,6 +104,7 @@ def carry_through(
         root: The run directory.
         show: A function that prints the results in the run directory, see
             `show_outcome`.
+        further: The command that goes further.
 
     Returns:
         Whether no job failed; the tables are then complete.
@@ -113,7 +117,7 @@ def carry_through(
     options = replace(options, device=str(device))
     executor = executor_for(options, device)
     source, loader, sizes = prepare(device)
-    plan = source.plan
+    plan = source.plan.model_copy(update={"next": further})
     work = _work(plan, loader, root, options)
     run_directory.refuse_foreign(root)
     # Before the files are looked at and the network is cut, which takes half as long

@@ -156,7 +156,7 @@ def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str
     learners = {kind: {"kind": kind} for kind in LEARNERS} | settings
     for name in chosen:
         if name not in learners:
-            raise unknown("learner", name, learners)
+            raise unknown("method", name, learners)
     return {name: learners[name] for name in chosen}
 
 

@@ -186,7 +186,7 @@ def _jobs_sheet(
     plan: Plan, sizes: Sizes, keys_left: Mapping[Job, Sequence[Key]]
 ) -> Sheet:
     """Return a line for each learner: its jobs, those finished, and what is left to do."""
-    columns = ["learner", "jobs", "finished", "left"]
+    columns = ["method", "jobs", "finished", "left"]
     columns += ["measurements left", "training steps left"]
     lines = []
     for learner in dict.fromkeys(job.learner for job in keys_left):

@@ -17,6 +17,7 @@ from probe.answers.record import Answer
 from probe.answers.study import answers
 from probe.answers.text import answer_lines, verdict_lines
 from probe.errors import printable
+from probe.results.run_directory import next_of
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import mean_and_interval
 from probe.tables.note_text import note_sentences
@@ -55,7 +56,7 @@ def show_outcome(
         InputError: Tables cannot be read.
     """
     results = read_tables(root)
-    answered = answers(results)
+    answered = answers(results, next_of(root))
     if answered:
         _show_answers(console, answered)
     if tables or not answered:
@@ -124,9 +125,7 @@ def show_results(
             rows = (*of_features, a.get(learner), f.get(learner))
             if any(rows):
                 lines.append((learner, *map(mean_and_interval, rows)))
-        show_sheet(
-            console, Sheet(columns=["learner", *features, "A", "F"], lines=lines)
-        )
+        show_sheet(console, Sheet(columns=["method", *features, "A", "F"], lines=lines))
 
 
 def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) -> None:
@@ -167,7 +166,7 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
             cells.append("-" if size is None else f"{size.mean:.2f}")
             cells.append("-" if spent is None else f"{spent:.1f}")
             lines.append((learner, *cells))
-        columns = ["learner", "base", "new", "all", "MB", "seconds"]
+        columns = ["method", "base", "new", "all", "MB", "seconds"]
         show_sheet(console, Sheet(columns=columns, lines=lines))
 
 

@@ -62,11 +62,11 @@ def test_diagnostics_are_means_over_seeds_with_both_controls():
     }
     expected |= {
         "CKA to untrained": ("cka.untrained", 1),
-        "CKA to offline": ("cka.offline", 1),
+        "CKA to joint": ("cka.offline", 1),
     }
     assert seen.titles(figure) == list(expected)
     names = ["ewc", "offline", "untrained"]
-    assert sorted(seen.legend(figure)) == ["EWC", "Offline", "Untrained"]
+    assert sorted(seen.legend(figure)) == ["EWC", "Joint", "Untrained"]
     for axes, (measure, scale) in zip(
         figure.axes,
         expected.values(),

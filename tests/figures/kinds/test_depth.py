@@ -63,12 +63,12 @@ def test_without_layers_lines_and_bars_are_means_and_intervals_a_panel_for_each_
     assert (left + right) / 2 == pytest.approx(np.array([1, 2, 3]))
     (row,) = pra("offline")
     for axes in figure.axes:
-        (line,) = [line for line in axes.lines if line.get_label() == "Offline"]
+        (line,) = [line for line in axes.lines if line.get_label() == "Joint"]
         assert list(line.get_ydata()) == pytest.approx([100 * row.mean] * 2)
         (band,) = axes.patches
         ends = [band.get_y(), band.get_y() + band.get_height()]
         assert ends == pytest.approx(seen.spread([row])[0])
-    assert seen.legend(figure) == ["Finetune", "PathNet", "EWC", "FEL", "Offline"]
+    assert seen.legend(figure) == ["Finetune", "PathNet", "EWC", "FEL", "Joint"]
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_with_layers_bars_are_intervals_and_a_band_is_the_room():
     (band,) = (c for c in axes.collections if isinstance(c, PolyCollection))
     edges = {tuple(corner) for corner in band.get_paths()[0].vertices.round(6).tolist()}
     for quantity, label in (
-        ("floor", "Floor (untrained)"),
-        ("ceiling", "Ceiling (offline)"),
+        ("floor", "Untrained"),
+        ("ceiling", "Joint"),
     ):
         expected = [
             (row.depth, round(100 * row.value, 6)) for row in of_all_tasks(quantity)
@@ -104,13 +104,13 @@ def test_with_layers_bars_are_intervals_and_a_band_is_the_room():
         assert edges >= set(expected)
     assert drawn["Chance"][:, 1] == pytest.approx([10, 10])
     # The ceiling at the output replaces Offline's line.
-    controls = ["Ceiling (offline)", "Floor (untrained)", "Chance"]
+    controls = ["Joint", "Untrained", "Chance"]
     assert sorted(seen.legend(figure)[5:]) == sorted(controls)
     check_learners(axes)
     note = " ".join(seen.note(figure).split("\n"))
     assert note.endswith("95 % interval (of test examples)")
     said = papers.caption("depth", papers.tables())
-    for word in ("95 % interval", "Ceiling (dashed)", "Band:", "Chance:"):
+    for word in ("95 % interval", "Joint (dashed)", "Band:", "Chance:"):
         assert word in said
 
 
@@ -136,7 +136,5 @@ def test_where_an_interval_lacks_all_bars_are_of_the_seeds_alone(lost):
         )
     said = papers.caption("depth", tables)
     assert "bars are 95 % intervals of the seeds" in said
-    assert ("Dashed line: a network trained on all tasks" in said) == (
-        lost in ("table", "readout")
-    )
+    assert "Joint (dashed): a network trained on all tasks" in said
     assert "test set" not in said

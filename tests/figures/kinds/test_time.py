@@ -80,7 +80,7 @@ def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_th
         offline = LEVELS[LEVELS["learner"] == "offline"]
         expected = offline.groupby("feature", sort=False)["value"].mean()
         assert ceilings == pytest.approx(list(100 * expected[FEATURES]))
-    assert seen.legend(figure) == [*FEATURES, "Ceiling (offline)"]
+    assert seen.legend(figure) == [*FEATURES, "Joint"]
     # So that none hides another, however close they lie.
     widths = [course.lines[0].get_linewidth() for course in figure.axes[0].containers]
     assert widths == sorted(set(widths), reverse=True)

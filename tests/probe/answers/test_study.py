@@ -10,6 +10,7 @@ from probe.analysis.statements import WITHHELD
 from probe.answers.record import Interval
 from probe.answers.study import answers
 from probe.answers.text import answers_as_text, as_markdown, headline
+from probe.tables.layer_text import word_of
 from probe.tables.schemas import CAUSE_VERDICTS
 from probe.tables.table_file import new_table
 from tests.figures.report.hand_made import (
@@ -58,7 +59,7 @@ def test_costs_and_the_competition_of_classes_add_up_to_what_was_forgotten(compe
 @pytest.mark.parametrize("verdict", CAUSE_VERDICTS)
 def test_a_verdict_stands_in_the_line_of_its_layer_and_is_explained_once(verdict):
     result = answer(causes=causes(("none", verdict, "none")))
-    word = "cannot tell" if verdict == "open" else verdict
+    word = word_of(verdict)
     text = answers_as_text([result])
     assert re.search(rf"^conv2 .* {word} ", text, re.M)
     assert text.count(CAUSE_VERDICTS[verdict]) == 1
@@ -90,7 +91,14 @@ def test_the_way_of_training_is_preferred_to_these_networks():
         causes=networks, layers=layers({"output": 0.6}).assign(scope="network")
     )
     assert "another training may differ" in on_networks.belief[0]
-    assert "three trainings" in on_networks.next[-1]
+    assert on_networks.next == "probe.diff(models[0][2], models[0][3], old, new)"
+
+
+def test_a_command_goes_further_and_stands_on_a_line_of_its_length():
+    command = f"probe run digits --out {'a' * 80} --seeds 6"
+    (only,) = answers(tables([], {"conv2": 0.3}), command)
+    assert f"\nnext     {command}" in answers_as_text([only])
+    assert f"`{command}`" in as_markdown([only])
 
 
 def test_below_untrained_and_too_little_room_have_no_position():

@@ -36,10 +36,10 @@ def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(study, fo
 def test_of_several_learners_one_must_be_named(found):
     for call in (lambda: found.R, lambda: found.matrix("hidden1", "linear")):
         with pytest.raises(
-            InputError, match=r"has the learners finetune, joint: say which one"
+            InputError, match=r"has the methods finetune, joint: say which one"
         ):
             call()
-    with pytest.raises(InputError, match="no learner 'join' in this analysis"):
+    with pytest.raises(InputError, match="no method 'join' in this analysis"):
         found.matrix("hidden1", "linear", learner="join")
 
 

@@ -22,6 +22,7 @@ def test_a_finished_study_is_shown_again_and_not_changed(probe, cwd):
     assert (code, err) == (0, "")
     last = "figures: done/figures; tables: done/*.csv"
     assert out.splitlines()[-1] == last
+    assert contents(cwd) == before
     everything = probe(f"{line} --tables")[1]
     assert {"hidden1", "hidden2", "output", "finetune", "offline"} <= set(
         everything.split()
@@ -30,7 +31,6 @@ def test_a_finished_study_is_shown_again_and_not_changed(probe, cwd):
     assert "finetune forgot " in out
     assert max(map(len, out.splitlines())) <= 80
     assert len(out.splitlines()) < len(everything.splitlines())
-    assert contents(cwd) == before
     drawn = json.loads((cwd / "done" / "figures" / "drawn.json").read_bytes())["files"]
     assert {Path(file).stem for file in drawn} >= {"depth", "matrix"}
     files = ["report.html", "layers.csv", "retraining.csv", *TABLES, TIMES, NOTES]

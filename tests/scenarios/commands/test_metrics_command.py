@@ -48,7 +48,9 @@ def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
         >= {"file": "R.npy", "unit": "percent", "row_0": True}.items()
     )
     out = probe("metrics R.npy --percent")[1]
-    assert out.startswith("2 tasks: 65.0 % after the last; 40.0 points lost of")
+    assert out.startswith(
+        "accuracy on 2 tasks: 65.0 % after the last; 40.0 points lost of"
+    )
     assert "R.npy: in percent; first row: before any training; one matrix" in out
     assert card["gem"]["fwt"] == pytest.approx(0.1 - 0.3)
     assert card["chaudhry"]["intransigence"] == pytest.approx([1.0 - 0.9, 0.7 - 0.8])

@@ -154,7 +154,10 @@ class TrainedNetwork:
                     run=self._finite,
                 )
                 sets = sets_of(changed, limit, seed)
-                tested = self._tested_together(shared, sets, position)
+                if shared.are_right(some(self.scenario.test)):
+                    tested = shared.tested(
+                        lambda: self._tested_together(shared, sets, position)
+                    )
             if tested is None:
                 tested = rewind(
                     model,
@@ -214,10 +217,8 @@ class TrainedNetwork:
 
     def _tested_together(
         self, shared: SharedPasses, sets: Sequence[Names], position: int
-    ) -> dict[Names, Tested] | None:
-        """Test it with sets of blocks put back, None where passes cannot be shared."""
-        if not shared.are_right(some(self.scenario.test)):
-            return None
+    ) -> dict[Names, Tested]:
+        """Test it with sets of blocks put back."""
         tested = dict.fromkeys(sets, self._as_it_is)
         for is_one, where in ((True, None), (False, position)):
             chosen = [names for names in sets if names and (len(names) == 1) == is_one]

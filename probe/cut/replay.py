@@ -17,7 +17,7 @@ a placeholder that has the right shape and type but no value. This is safe:
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -148,6 +148,9 @@ class _Placeholder(Tensor):
     ) -> Any:
         # Whatever gets here was not met by `Replaying`: code in C++ that computes with
         # it.
+        for placeholder in tensors_in((args, kwargs)):
+            if isinstance(placeholder, cls):
+                cast(Replaying, placeholder._probe_tag.run).failed = True
         raise NotKept(f"{func} reads a frozen value bypassing torch's functions")
 
 
@@ -170,6 +173,8 @@ class Replaying(Naming):
         self._extends_graph = extends_graph
         self._device = next(iter(values.values())).device
         self._live = Tag(self, LIVE, [])
+        # Whether a value was missing, also where the model's code caught the error.
+        self.failed = False
         self._outdated: list[Tensor] = []  # what skipped calls would have written into
 
     def perform(self, call: TorchCall) -> Any:
@@ -242,6 +247,7 @@ class Replaying(Naming):
             real = replace(call, args=args, kwargs=kwargs, inputs=inputs)
         bases = (alias(tensor, self._outdated) for tensor in real.inputs)
         if self._outdated and any(base is not None for base in bases):
+            self.failed = True
             raise NotKept("the model reads a value that a missing one would overwrite")
         result, written = watched(real)
         # A placeholder and the value in its place have one tag, so both know of a
@@ -266,6 +272,7 @@ class Replaying(Naming):
         if holder.served is not None and (holder.served_as == name or tag.name == LIVE):
             return holder.served
         if name not in self._values:
+            self.failed = True
             raise NotKept("the trained part reads a frozen value that is not kept")
         tag.name = name
         tag.seen = len(tag.written)

@@ -2,9 +2,11 @@
 
 A value at which a model can be cut is kept. A later pass that has the same weights
 upstream of it starts there (see `replay`): all of the model's code runs, but calls
-upstream are skipped. A batch whose code asks for a value that was not kept runs from
-the input, and so does one whose code takes a number out of a value that depends on
-weights: what becomes of numbers, the names of values do not show.
+upstream are skipped. No value is kept once the code leaves the path on which it was
+traced, or takes a number out of a value that depends on weights: what becomes of
+numbers, the names of values do not show. Where passes cannot be shared after all, as
+values have other shapes, or the code draws at random, writes into weights or buffers,
+or asks for what was not kept, `NotKept` is raised: then each pass has to be run alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,18 +17,20 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
-from probe.batch import Value, arranged, first, like, mapped, tensors
+from probe.batch import Value, first, kinds, like, tensors
 from probe.cut.checks import ReferenceValues
 from probe.cut.interface import Cut
 from probe.cut.model_call import comparing
-from probe.cut.names import INPUT, LIVE, Name, OnValue, Tag, TorchCall, eagerly
+from probe.cut.names import INPUT, LIVE, Name, Tag, TorchCall, eagerly
 from probe.cut.plan import CutPlan, plan_in_eval
 from probe.cut.planned_cut import PlannedCut
 from probe.cut.replay import Replaying, Sizes
 from probe.cut.trace import Trace, state_tags
 from probe.errors import Failed, NotKept
 from probe.modules import tensors_in
+from probe.seeding import global_states, python_draws
 
 _BATCH = 128
 _WORTH = (
@@ -112,19 +116,24 @@ class Passes:
         run: Callable[[Value], Tensor],
         x: Value,
     ) -> None:
+        whole = starts.plans[0]
+        if kinds(first(x, 0)) != kinds(whole.form):
+            raise NotKept("an input has another form")
         self._starts = starts
         self._model = model
         self._run = run
-        self._x = arranged(x, starts.trace.sample)
-        rows = tensors(self._x)
+        rows = tensors(x)
         shapes = starts.trace.shapes.items()
         self._sizes = {name: shape.at(len(rows[0])) for name, shape in shapes}
         # By plan; and the weights upstream that were exchanged.
-        inputs: Mapping[Name, Tensor] = dict(
-            zip(starts.plans[0].kept, rows, strict=True)
-        )
+        inputs: Mapping[Name, Tensor] = dict(zip(whole.kept, rows, strict=True))
         self._values = {0: inputs}
         self._exchanged = {0: frozenset[str]()}
+
+    @property
+    def save_work(self) -> bool:
+        """Whether any value was kept."""
+        return len(self._values) > 1
 
     def logits(self, exchanged: frozenset[str]) -> Tensor:
         """Run the model with the weights that it has now.
@@ -135,15 +144,10 @@ class Passes:
 
         Returns:
             The logits, (B, K).
-        """
-        if self._values:
-            with suppress(NotKept):
-                return self._resumed(exchanged)
-            self._values.clear()
-        return self._run(mapped(self._x, torch.clone))
 
-    def _resumed(self, exchanged: frozenset[str]) -> Tensor:
-        """Run the model from the deepest values that are as in this pass, and keep others."""
+        Raises:
+            NotKept: Passes of this batch cannot be shared.
+        """
         trace = self._starts.trace
         upstream = [exchanged & weights for weights in self._starts.weights]
         for number, present in self._exchanged.items():
@@ -151,33 +155,35 @@ class Passes:
                 self._values.pop(number, None)
         deepest = max(self._values)
         plan = self._starts.plans[deepest]
-        values = dict(self._values[deepest])
-        missing = set[Name]()
-        for other in self._starts.plans[deepest + 1 :]:
-            missing.update(other.kept)
-
-        def keep(name: Name, tensor: Tensor) -> None:
-            if name in missing:
-                missing.remove(name)
-                # Copied at once: an in-place operation may overwrite it.
-                values[name] = tensor.clone()
-
         # Copies: what is served may be written into.
-        served = {name: value.clone() for name, value in values.items()}
+        values = {name: v.clone() for name, v in self._values[deepest].items()}
         tags = state_tags(self._model, trace.state)
-        run = _Resuming(trace, plan, tags, served, self._sizes, keep)
+        run = _Resuming(trace, plan, tags, values, self._sizes)
+        for other in self._starts.plans[deepest + 1 :]:
+            run.wanted.update(other.kept)
         start = like(plan.form, map(run.value_named, self._starts.plans[0].kept))
+        before = global_states()
+        drawn = python_draws()
         with eagerly(), run:
             logits = self._run(start)
+        is_same = all(map(torch.equal, before, global_states())) and not drawn()
+        if run.failed or not is_same or any(tag.written for tag in tags.values()):
+            raise NotKept("a pass draws, or writes into what it should read")
+        present_values = {**self._values[deepest], **run.computed}
         for number, other in enumerate(self._starts.plans):
-            if number not in self._values and values.keys() >= set(other.kept):
-                self._values[number] = {name: values[name] for name in other.kept}
+            if number not in self._values and present_values.keys() >= {*other.kept}:
+                self._values[number] = {n: present_values[n] for n in other.kept}
                 self._exchanged[number] = upstream[number]
         return logits
 
 
 class _Resuming(Replaying):
-    """A pass that starts at kept values, and names the values that it computes."""
+    """A pass that starts at kept values, and keeps others on the way.
+
+    Attributes:
+        wanted: The names of values to keep.
+        computed: Copies of these values.
+    """
 
     def __init__(
         self,
@@ -186,19 +192,42 @@ class _Resuming(Replaying):
         state: Mapping[int, Tag],
         values: Mapping[Name, Tensor],
         sizes: Sizes,
-        met: OnValue,
     ) -> None:
-        super().__init__(plan, state, values, sizes, met=met)
+        super().__init__(plan, state, values, sizes, met=self._keep)
+        self.wanted = set[Name]()
+        self.computed: dict[Name, Tensor] = {}
         self._traced = trace.large
+        self._follows = True  # the path of the trace, knowing all that matters
 
     def perform(self, call: TorchCall) -> Any:
         """Skip a call upstream of the start, and run any other."""
+        if call.function.__name__ == "__set__":
+            raise NotKept("the code replaces the content of a tensor")
         if self.plan.again.get(call.number) is False:
             return self.describe(call)
+        self._follows &= call.number in self._traced.steps
+        self._follows &= not any(map(_has_tensors, tree_leaves(call.args)))
         result = self.compute(call, live=call.number == LIVE[0])
         writes = call.parents != tuple(map(self.name_of, call.inputs))
         if call.inputs and not writes and not tensors_in(result):
             upstream = self._traced.upstream(call.parents)
-            if not upstream <= self._traced.steps.keys() | {INPUT[0]}:
-                raise NotKept("the code reads a number that depends on weights")
+            self._follows &= upstream <= self._traced.steps.keys() | {INPUT[0]}
         return result
+
+    def _keep(self, name: Name, tensor: Tensor) -> None:
+        """Keep a value that is wanted; raise NotKept if its shape is not the expected one."""
+        if not self._follows or name not in self._sizes:
+            return
+        expected = self._sizes[name][0], self.plan.shapes[name].dtype
+        if (tuple(tensor.shape), tensor.dtype) != expected:
+            self.failed = True
+        if name in self.wanted and name not in self.computed:
+            # Copied at once: an in-place operation may overwrite it.
+            self.computed[name] = tensor.clone()
+
+
+def _has_tensors(argument: object) -> bool:
+    """Return whether an argument is a slice whose ends are tensors, which have no names."""
+    if not isinstance(argument, slice):
+        return False
+    return any(map(torch.is_tensor, (argument.start, argument.stop, argument.step)))

@@ -166,6 +166,17 @@ def attributes_put_back(model: nn.Module, values: Values) -> Iterator[None]:
             _set(model, key, value)
 
 
+def set_attributes(model: nn.Module, attributes: Mapping[Attribute, object]) -> None:
+    """Give a network the attributes that it had.
+
+    Args:
+        model: The network.
+        attributes: What `attributes_of` returned then.
+    """
+    for key in {**attributes_of(model), **attributes}:
+        _set(model, key, attributes.get(key, ABSENT))
+
+
 def attribute_digest(model: nn.Module) -> str:
     """Hash the plain attributes of a network; equal values have equal hashes in every process."""
     digest = hashlib.sha256()

@@ -1,17 +1,26 @@
 """Passes of a network with sets of its blocks put back that share their beginnings."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from probe.batch import Value, identical, mapped
 from probe.cut.resuming import Passes, Starts
+from probe.errors import InputError
 from probe.immutable import immutable
+from probe.rewinding.attributes import (
+    attribute_digest,
+    attributes_of,
+    set_attributes,
+)
 from probe.rewinding.blocks import Changed, Earlier, rewound
 from probe.rewinding.hybrids import Names
+
+Tested = TypeVar("Tested")
 
 FEW = 8
 """The number of examples on which passes that share are compared with whole ones."""
@@ -47,16 +56,29 @@ class SharedPasses:
         """
         if any(block.attributes for block in self.changed.values()):
             return False
-        sets = self.by_beginning([(), *((name,) for name in self.changed)])
-        for names, logits in zip(sets, self.logits(few, sets), strict=True):
-            with self._put_back(names):
-                if not identical(logits, self.run(mapped(few, torch.clone))):
-                    return False
-        return True
+        with self._restored():
+            passes = Passes(self.starts, self.model, self.run, few)
+            for names in self.by_beginning([(), *((name,) for name in self.changed)]):
+                logits = self._logits(passes, names)
+                with self._put_back(names):
+                    if not identical(logits, self.run(mapped(few, torch.clone))):
+                        return False
+            return passes.save_work
+        return False
 
     def by_beginning(self, sets: Iterable[Names]) -> list[Names]:
         """Sort sets of blocks so that sets with the same first blocks follow each other."""
         return sorted(sets, key=lambda names: [name in names for name in self.changed])
+
+    def tested(self, test: Callable[[], Tested]) -> Tested | None:
+        """Return what a test of these passes returns, None if they cannot be shared.
+
+        Args:
+            test: The test.
+        """
+        with self._restored():
+            return test()
+        return None
 
     def logits(self, x: Value, sets: Sequence[Names]) -> Iterator[Tensor]:
         """Yield the logits (B, K) of a batch with each set of blocks put back.
@@ -67,11 +89,32 @@ class SharedPasses:
         """
         passes = Passes(self.starts, self.model, self.run, x)
         for names in sets:
-            tensors = chain.from_iterable(self.changed[name].tensors for name in names)
-            with self._put_back(names):
-                logits = passes.logits(frozenset(tensors))
-            yield logits
+            yield self._logits(passes, names)
+
+    def _logits(self, passes: Passes, names: Names) -> Tensor:
+        tensors = chain.from_iterable(self.changed[name].tensors for name in names)
+        with self._put_back(names):
+            return passes.logits(frozenset(tensors))
 
     def _put_back(self, names: Names) -> AbstractContextManager[None]:
         contents = [self.changed[name] for name in names]
         return rewound(self.model, contents, self.before)
+
+    @contextmanager
+    def _restored(self) -> Iterator[None]:
+        """End the block at an error, with the attributes of the network as they were.
+
+        The user's code runs in a way that it was not written for; where it is at fault
+        itself, whole passes raise the error again.
+        """
+        attributes = attributes_of(self.model)
+        digest = attribute_digest(self.model)
+        try:
+            yield
+        except Exception:
+            set_attributes(self.model, attributes)
+            if attribute_digest(self.model) != digest:
+                raise InputError(
+                    "forward changes what an attribute of the network holds, and an "
+                    "exception keeps it from undoing that: use try and finally"
+                ) from None

@@ -67,9 +67,10 @@ class TwoNetworks:
     def rewinding(self) -> Rewinding:
         """The scores by set of blocks put back."""
         shared = self._shared_passes()
+        scores = None
         if shared:
-            scores = self._shared_scores(shared)
-        else:
+            scores = shared.tested(partial(self._shared_scores, shared))
+        if scores is None:
             scores = rewind(
                 self.last,
                 self.before,
@@ -92,9 +93,11 @@ class TwoNetworks:
             starts=self.parts.starts,
             run=partial(self.tests.model.class_call, self.last),
         )
-        few = on_device_of(self.last, varied(self.tests.data[0][0], FEW))
         with tested(self.last):
-            return shared if shared.are_right(few) else None
+            for x, _ in self.tests.data:
+                if not shared.are_right(on_device_of(self.last, varied(x, FEW))):
+                    return None
+        return shared
 
     @torch.no_grad()
     def _shared_scores(self, shared: SharedPasses) -> dict[Names, Floats]:

@@ -1,7 +1,8 @@
 """Causes are the same, to the last bit, whether hybrids share the beginnings of passes or not."""
 
+from collections.abc import Callable
 from math import inf
-from typing import Literal
+from typing import Literal, TypeVar
 
 import pandas as pd
 import pytest
@@ -12,8 +13,11 @@ import probe
 from probe.by_layer.probing import Measure
 from probe.cut import resuming
 from probe.cut.resuming import Starts
+from probe.errors import InputError
 from probe.rewinding.scoring import Score
 from probe.rewinding.sharing import SharedPasses
+
+Tested = TypeVar("Tested")
 
 
 class Residual(nn.Module):
@@ -50,16 +54,17 @@ def margin(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> list[SharedPasses]:
-    """The passes that are right."""
+    """The passes that were shared to the end."""
     passes: list[SharedPasses] = []
-    are_right = SharedPasses.are_right
+    tested = SharedPasses.tested
 
-    def noted(self: SharedPasses, few: Tensor) -> bool:
-        if are_right(self, few):
+    def noted(self: SharedPasses, test: Callable[[], Tested]) -> Tested | None:
+        result = tested(self, test)
+        if result is not None:
             passes.append(self)
-        return self in passes
+        return result
 
-    monkeypatch.setattr(SharedPasses, "are_right", noted)
+    monkeypatch.setattr(SharedPasses, "tested", noted)
     return passes
 
 
@@ -144,3 +149,67 @@ def test_passes_that_are_wrong_are_not_shared(
     table = probe.causes(networks, examples_of(2), features=["0", "1"])
     pd.testing.assert_frame_equal(table, expected, check_exact=True)
     assert not shared
+
+
+class Pooled(nn.Module):
+    """A mean over positions, whose number differs between tasks, that counts its depth."""
+
+    def __init__(self, *, in_a_list: bool) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.second = nn.Linear(4, 4)
+        self.last = nn.Linear(4, 4)
+        self.depth = 0
+        self.depths = [1]
+        self.in_a_list = in_a_list
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.depth += 1
+        if self.in_a_list:
+            self.depths.append(1)
+        hidden = self.first(x).relu()
+        if len(x) != 8 and x.shape[1] == 5:
+            hidden = hidden + x
+        value = self.second(hidden).sum(1) / x.shape[1]
+        self.depth -= 1
+        self.depths = [1]
+        return self.last(value) / (self.depth + 1)
+
+
+LIKE = [torch.randn(20, 3, 4)] * 3
+
+
+@pytest.mark.parametrize(
+    ("inputs", "times"),
+    [
+        (LIKE, 2),
+        # Other lengths; and a way past the first block, which 8 examples do not take.
+        ([*LIKE[:2], torch.randn(20, 4, 4)], 0),
+        ([torch.randn(20, 5, 4)] * 3, 0),
+    ],
+)
+def test_examples_unlike_those_by_which_a_network_is_cut(
+    inputs: list[Tensor],
+    times: int,
+    shared: list[SharedPasses],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    networks = {k: Pooled(in_a_list=False).eval() for k in (1, 2, 3)}
+    test = [(x, torch.arange(20) % 4) for x in inputs]
+    tables = []
+    for worth in (0, inf):
+        monkeypatch.setattr(resuming, "_WORTH", worth)
+        table = probe.causes(networks, test, "loss", ["first", "second"], long=True)
+        tables.append(table)
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+    assert len(shared) == times
+
+
+def test_an_interrupted_pass_that_leaves_a_longer_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resuming, "_WORTH", 0)
+    networks = {k: Pooled(in_a_list=True).eval() for k in (1, 2)}
+    test = [(torch.randn(20, 5, 4), torch.arange(20) % 4)] * 2
+    with pytest.raises(InputError, match="use try and finally"):
+        probe.causes(networks, test, "loss", ["first", "second"])

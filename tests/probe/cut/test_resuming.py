@@ -3,7 +3,12 @@
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 
 import pytest
 import torch
@@ -58,6 +63,7 @@ def compare(
     call: ModelCall,
     order: random.Random | None = None,
     watched: Callable[[], AbstractContextManager[object]] = nullcontext,
+    before: nn.Module | None = None,
 ) -> None:
     """Compare passes with all sets of blocks put back with whole ones; they may be refused.
 
@@ -68,10 +74,11 @@ def compare(
         call: The call of the network.
         order: The order of the sets, None = as if they were numbers.
         watched: A context around each pass.
+        before: The earlier network, None = one of other weights.
     """
     starts = Starts.at(cuts)
     blocks = blocks_of(model, [cut.facts for cut in cuts], "all the rest")
-    earlier = Earlier.of(with_other_weights(model), model)
+    earlier = Earlier.of(before or with_other_weights(model), model)
     changed = list(changed_blocks(blocks, earlier, model).values())[:6]
     sets = list(itertools.product([False, True], repeat=len(changed)))
     if order:
@@ -165,3 +172,108 @@ def test_a_value_that_takes_weights_downstream_of_it(
     sample = torch.randn(8, 8)
     cuts = find_each(model, ["blocks.0", "blocks.3"], sample, ModelCall(), "tail")
     compare(model, cuts, torch.randn(12, 8), ModelCall())
+
+
+class Twisted(nn.Module):
+    """Blocks of which the second takes something else in batches of more than 8."""
+
+    def __init__(self, twist: "Twist") -> None:
+        super().__init__()
+        self.blocks = chain()
+        self.twist = twist
+        self.register_buffer("count", torch.tensor(1.0))
+        self.register_buffer("start", torch.tensor(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        value = self.twist(self, self.blocks[0](x), x, len(x) > 8)
+        return self.blocks[5](self.blocks[3](value))
+
+
+Twist = Callable[[Twisted, Tensor, Tensor, bool], Tensor]
+
+
+def counts_in_a_buffer(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+    if is_large:
+        m.count += 1
+    return value
+
+
+def replaces_a_weight(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+    if is_large:
+        m.blocks[5].weight.data = m.blocks[5].weight * 1
+    return value
+
+
+def catches_all(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+    if is_large:
+        with suppress(Exception):
+            value = value + x
+    return value
+
+
+def asks_for_the_input(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+    return value + x if is_large else value
+
+
+def draws(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+    return value + torch.rand_like(value) if is_large else value
+
+
+def draws_in_python(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+    return value * (random.random() if is_large else 1.0)
+
+
+def is_trimmed(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+    """Of 12 examples 6 have more positive columns than any of the first 4."""
+    longest = int((x > 0).sum(1).max())
+    used = value[:, :longest]
+    return value + used.sum(1, keepdim=True) / used.shape[1]
+
+
+@pytest.mark.parametrize(
+    "twist",
+    [
+        counts_in_a_buffer,
+        replaces_a_weight,
+        catches_all,
+        asks_for_the_input,
+        draws,
+        draws_in_python,
+        is_trimmed,
+    ],
+)
+def test_passes_that_cannot_be_shared(twist: Twist) -> None:
+    x = torch.randn(12, 8).abs()
+    x[:6, 1:] *= -1
+    model = Twisted(twist).eval()
+    cuts = find_each(model, ["blocks.0", "blocks.3"], x[:4], ModelCall(), "tail")
+    with pytest.raises(NotKept):
+        compare(model, cuts, x, ModelCall())
+
+
+def takes_their_number(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+    weight = m.blocks[5].weight
+    return value * (weight[weight > 0.1].numel() if is_large else 1)
+
+
+def takes_a_number(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+    """Whether a weight is the earlier network's, which no other weights show."""
+    return value * (2.0 if m.blocks[5].bias[0] == 0.25 else 1.0)
+
+
+def takes_a_slice(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+    return value + value[:, m.start : m.start + 4].sum(1, keepdim=True)
+
+
+@pytest.mark.parametrize("twist", [takes_their_number, takes_a_number, takes_a_slice])
+def test_values_that_take_numbers_out_of_weights_downstream(twist: Twist) -> None:
+    model = Twisted(twist).eval()
+    before = copied(model)
+    with torch.no_grad():
+        before.blocks[5].weight.add_(0.2)
+        before.blocks[5].bias[0] = 0.25
+        before.start += 2
+    cuts = find_each(
+        model, ["blocks.0", "blocks.3"], torch.randn(8, 8), ModelCall(), "tail"
+    )
+    compare(model, cuts, torch.randn(12, 8), ModelCall(), before=before)

@@ -22,7 +22,7 @@ ROOMS = {
 BLOCK = re.compile(
     r"(?:A new file\s`(?P<new>[^`]+)`:|[Ii]n\s`(?P<old>[^`]+)`,"
     r" (?P<where>above|at the end of) `(?P<name>\w+)`:)"
-    r"\n\n```python\n(?P<code>.*?)```",
+    r"\n\n```(?:python|text)\n(?P<code>.*?)```",
     re.DOTALL,
 )
 STARTS = {
@@ -48,7 +48,7 @@ def tree(tmp_path_factory):
         shutil.copy(ROOT / file, copy)
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     blocks = list(BLOCK.finditer(text))
-    assert len(blocks) == text.count("```python") == 6
+    assert len(blocks) == len(re.findall("```(?:python|text)", text)) == 6
     for block in blocks:
         if block["new"]:
             (copy / block["new"]).write_text(block["code"])

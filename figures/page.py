@@ -102,6 +102,10 @@ class Page:
         """Return a learner's printed name."""
         return self.appearances([learner])[learner].label
 
+    def listed(self, learners: Iterable[str]) -> str:
+        """Return the printed names of learners in one line, see `captions.listed`."""
+        return captions.listed(map(self.display_name, learners))
+
     def describe(
         self,
         learners: Iterable[str],

@@ -150,7 +150,7 @@ class StudyTables:
             The rows, indexed by learner.
         """
         rows = where(self.metrics, paper=paper, metric=name)
-        return rows.set_index("learner", drop=False)
+        return rows.set_index("learner", drop=False).rename_axis(None)
 
     def by_number(self, paper: str, name: str) -> pd.DataFrame:
         """Return the rows of the metrics name[1], name[2], ..., by number, in the column `number`.

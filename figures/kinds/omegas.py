@@ -47,17 +47,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None unless two learners have all three Omegas, which need Offline.
     """
-    omegas = {name: tables.metric("kemker", name) for name in SHADES}
-    # A group with a bar missing would look like an Omega of 0.
-    learners = set.intersection(*(set(rows.index) for rows in omegas.values()))
-    looks = page.appearances(learners)
-    omegas = {name: rows.loc[[*looks]] for name, rows in omegas.items()}
-    # An Omega that is the same for all learners says nothing of them.
-    omegas = {name: rows for name, rows in omegas.items() if differ(rows["mean"])}
+    omegas = _omegas(tables, page)
     if not omegas:
         return None
     # A bar for each learner and Omega, and a key for each Omega.
     points = pd.concat(omegas.values())
+    looks = page.appearances(points.index)
     (axes,) = page.panels([""], wide=len(looks) > MANY)
     entries = []
     for k, (name, rows) in enumerate(omegas.items()):
@@ -88,6 +83,17 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         captions.points_are(points, "Columns"),
     )
     return page.fit([axes], ("", r"$\Omega$"), height=1.8)
+
+
+def _omegas(tables: StudyTables, page: Page) -> dict[str, pd.DataFrame]:
+    """Return the rows of each Omega that differs between learners, by its name."""
+    omegas = {name: tables.metric("kemker", name) for name in SHADES}
+    # A group with a bar missing would look like an Omega of 0.
+    learners = set.intersection(*(set(rows.index) for rows in omegas.values()))
+    looks = page.appearances(learners)
+    omegas = {name: rows.loc[[*looks]] for name, rows in omegas.items()}
+    # An Omega that is the same for all learners says nothing of them.
+    return {name: rows for name, rows in omegas.items() if differ(rows["mean"])}
 
 
 def _draw_bars(axes: Axes, x: ArrayLike, rows: pd.DataFrame, color: str) -> None:

@@ -100,7 +100,6 @@ def report(
     runs = {run: _of_learners(tables, shown) for run, tables in runs.items()}
     all_sections = sections(runs)
     answered = {name: answers(tables) for name, tables in runs.items()}
-    (first_run, first_tables), *others = runs.items()
     style = file("page.css")
     script = file("page.js")
     page = template("page.html").render(
@@ -110,11 +109,7 @@ def report(
         answers=answered,
         axis=_axis(chain(*answered.values())),
         caveats=caveats,
-        compared=[
-            sheet
-            for name, tables in others
-            for sheet in compared_sheets(first_run, first_tables, name, tables)
-        ],
+        compared=list(_compared(runs)),
         sections=all_sections,
         choices=_choices(all_sections),
         label=label,
@@ -128,6 +123,13 @@ def report(
         policy=_policy(style, script),
     )
     return printable(page, _KEPT)
+
+
+def _compared(runs: Mapping[str, Tables]) -> Iterator[Sheet]:
+    """Yield the differences of each run from the first."""
+    first, *others = runs.items()
+    for run in others:
+        yield from compared_sheets(*first, *run)
 
 
 def _of_learners(tables: Tables, learners: Sequence[str]) -> Tables:

@@ -1,7 +1,7 @@
 """Evaluation: the outputs to read, the predicted classes, and penultimate features phi(x)."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 
@@ -86,15 +86,11 @@ def predict_each(
     with torch.no_grad(), torch.autocast(device.type, enabled=False), products("fp32"):
         if any_layout is None:
             any_layout = same_in_both_layouts(logits, some(examples))
-        numbers = torch.arange(len(examples), device=device)
         row_of_example = examples.y if rows is None else rows
         batch_size = batch_size or batch_size_for(examples.x, device)
         sample = _Sample(row_of_example) if check else None
-        for indices in numbers.split(batch_size):
-            # A copy: a model may write into its input.
-            x = gather(examples.x, indices)
-            scores = logits(channels_last(x) if any_layout else x)
-            _check_scores(scores, (len(indices), classes))
+        batches = _in_batches(logits, examples, classes, batch_size, any_layout)
+        for indices, scores in batches:
             if sample:
                 sample.add(indices, scores)
             for name, table in barred.items():
@@ -113,6 +109,19 @@ def predict_each(
     )
 
 
+def _in_batches(
+    logits: Logits, examples: Labeled, classes: int, batch_size: int, any_layout: bool
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the indices (B,) and the logits (B, K) of each batch; raise InputError for others."""
+    numbers = torch.arange(len(examples), device=examples.y.device)
+    for indices in numbers.split(batch_size):
+        # A copy: a model may write into its input.
+        x = gather(examples.x, indices)
+        scores = logits(channels_last(x) if any_layout else x)
+        _check_scores(scores, (len(indices), classes))
+        yield indices, scores
+
+
 class _Sample:
     """Some examples of each row (N,), whose logits in the batches of all are compared with others.
 
@@ -125,10 +134,7 @@ class _Sample:
         parts = []
         for row in rows:
             [group] = (row_of_example == row).nonzero(as_tuple=True)
-            size = min(most, len(group))
-            last = len(group) - 1
-            positions = torch.linspace(0, last, size, device=group.device)
-            parts.append(group[positions.long()])
+            parts.append(_spread(group, most))
         self._indices = torch.cat(parts).sort().values
         self._scores: list[Tensor] = []
 
@@ -234,11 +240,8 @@ def check_independence(
     Raises:
         InputError: The values differ; the message names them.
     """
-    by_label = labels.argsort(stable=True)
-    positions = torch.linspace(
-        0, len(labels) - 1, min(_MIXED, len(labels)), device=labels.device
-    )
-    chosen = by_label[positions.long()]  # of all classes, sorted by class
+    # Of all classes, sorted by class.
+    chosen = _spread(labels.argsort(stable=True), _MIXED)
 
     def values(rows: Tensor) -> dict[str, Tensor]:
         return dict(compute(gather(x, chosen[rows])))
@@ -271,6 +274,13 @@ def check_independence(
                 "prompt for each example (L2P: batchwise_prompt=False), or use "
                 "running statistics"
             )
+
+
+def _spread(indices: Tensor, most: int) -> Tensor:
+    """Return some of the indices (N,), at even distances."""
+    size = min(most, len(indices))
+    positions = torch.linspace(0, len(indices) - 1, size, device=indices.device)
+    return indices[positions.long()]
 
 
 def _excess(together: Tensor, apart: Tensor, near: float = _NEAR) -> Tensor:

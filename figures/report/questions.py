@@ -96,19 +96,13 @@ def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     examples = tables["layers"]["readout"].map(per_class_of, na_action="ignore")
     layers = where(tables["layers"][examples < math.inf], task_position=None)
     for (learner, readout), rows in maps.of_layers(layers):
-        features = rows["feature"].unique()
-        names = dict(
-            zip(
-                features,
-                views.short(features),
-                strict=True,
-            )
-        )
+        names = views.short(rows["feature"].unique())
+        groups = rows.groupby("feature", sort=False)
         lines = []
-        for feature, of_layer in rows.groupby("feature", sort=False):
+        for name, (_, of_layer) in zip(names, groups, strict=True):
             row_of = {row.quantity: row for row in of_layer.itertuples()}
             cells = (interval(row_of.get(quantity)) for quantity in _REACHED)
-            lines.append((names[feature], *cells, retained(row_of)))
+            lines.append((name, *cells, retained(row_of)))
         view = Sheet(
             columns=[
                 "layer",

@@ -2,21 +2,28 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from probe.batch import varied
+from probe.cut.cuts import cut_each
 from probe.cut.model_call import explained
 from probe.errors import InputError
-from probe.examples import AnyExamples
+from probe.examples import AnyExamples, Examples
 from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import device_of, kept_state, mode
+from probe.readouts.matrix import feature_matrices
+from probe.readouts.readout import Ncm, read
 from probe.record.course import Course
 from probe.record.state_files import NEVER, plain_state, with_rows
 from probe.seeding import every_global_stream, stream
 from probe.training.evaluation import check_outputs, predict_each
+
+_SAMPLE = 8  # examples on which layers are found
 
 
 @immutable(eq=False)
@@ -91,14 +98,48 @@ class RecordedNetwork:
             return predictions[""]
 
     def layer_predictions(self, course: Course) -> dict[str, Tensor]:
-        """Return what each layer predicts for the test examples of a course, by layer."""
-        with self._undisturbed(course.test.x, course.step):
-            return course.layer_predictions(
+        """Return the classes (N,) that the nearest class mean predicts from each layer, by layer.
+
+        They are predicted for the N test examples of a course; there are none without
+        training examples or layers.
+
+        Raises:
+            InputError: A layer does not exist, or does not run.
+        """
+        if course.train is None or not course.layers:
+            return {}
+        device = device_of(self.model, course.test.y.device)
+        train = course.train.to(device)
+        test = course.test.to(device)
+        groups = _competing(train, test, task_aware=self.called.task_aware)
+        call = self.called.model_call
+        predictions = {}
+        with self._undisturbed(test.x, course.step):
+            sample = varied(test.x, _SAMPLE)
+            cuts = cut_each(
                 self.model,
-                self.called.model_call,
-                self.batch_size,
-                task_aware=self.called.task_aware,
-            )
+                course.layers,
+                sample,
+                call.output,
+                call.call,
+                tails=False,
+            ).each
+            train_features = feature_matrices(cuts, train.x, self.batch_size)
+            test_features = feature_matrices(cuts, test.x, self.batch_size)
+            for layer in course.layers:
+                # Of the classes of all tasks, or of one task after another.
+                predicted = torch.full_like(test.y, -1).cpu()
+                for train_rows, test_rows in groups:
+                    result = read(
+                        Ncm(),
+                        train_features[layer][0][train_rows],
+                        train.y[train_rows],
+                        test_features[layer][0][test_rows],
+                        self.n_classes,
+                    )
+                    predicted[test_rows.cpu()] = result.predicted
+                predictions[layer] = predicted
+        return predictions
 
     @contextmanager
     def _undisturbed(self, x: Any, row: int) -> Iterator[None]:
@@ -141,3 +182,20 @@ class RecordedNetwork:
                 "of outputs that are yet to come: give it all outputs"
             )
         return pad(logits, (0, max(missing, 0)), value=NEVER)
+
+
+def _competing(
+    train: Examples, test: Examples, *, task_aware: bool
+) -> list[tuple[Tensor, Tensor]]:
+    """Return the training and test examples whose classes compete with each other, as masks.
+
+    There is one pair of masks, (N,) and (M,), for all examples or, if task-aware, for each task.
+    """
+    if not task_aware:
+        return [(torch.ones_like(train.y).bool(), torch.ones_like(test.y).bool())]
+    train_tasks = cast(Tensor, train.task).to(train.y.device)
+    test_tasks = cast(Tensor, test.task).to(test.y.device)
+    return [
+        (train_tasks == number, test_tasks == number)
+        for number in test_tasks.unique().tolist()
+    ]

@@ -98,22 +98,15 @@ def _omegas(tables: StudyTables, page: Page) -> dict[str, pd.DataFrame]:
 
 def _draw_bars(axes: Axes, x: ArrayLike, rows: pd.DataFrame, color: str) -> None:
     """Draw a bar for each learner, with its 95 % interval over seeds."""
+    errors = half_widths(rows)
     axes.bar(
         x,
         rows["mean"],
         _BAR,
+        # Without any interval, matplotlib would still draw the caps.
+        yerr=errors if errors.notna().any() else None,
         color=color,
+        ecolor="k",
+        error_kw={"elinewidth": 0.9, "capthick": 0.9},
         **_EDGE,
     )
-    # Without any interval, matplotlib would still draw the caps.
-    errors = half_widths(rows)
-    if errors.notna().any():
-        axes.errorbar(
-            x,
-            rows["mean"],
-            errors,
-            fmt="none",
-            ecolor="k",
-            elinewidth=0.9,
-            capthick=0.9,
-        )

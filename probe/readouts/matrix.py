@@ -90,9 +90,7 @@ def feature_matrices(
     matrices: Matrices = {}
     for cut in cuts:
         name = cut.facts.name
-        is_unknown = any(value.padding == "unknown" for value in cut.facts.value)
-        how = _how(layouts[name], is_unknown and mask is None)
-        matrices[name] = matrix_of[name], how
+        matrices[name] = matrix_of[name], _how(cut.facts, layouts[name], mask)
     return matrices
 
 
@@ -260,10 +258,10 @@ def _one_pass(
     return matrix_of
 
 
-def _how(layouts: Sequence[Layout], with_padding: bool) -> str:
+def _how(facts: CutFacts, layouts: Sequence[Layout], mask: Tensor | None) -> str:
     """Return the layout of a feature in words."""
     how = " + ".join(layout.how for layout in layouts)
-    if with_padding:
+    if mask is None and any(value.padding == "unknown" for value in facts.value):
         how = (
             "padding, if any, too, as no input tells which positions count (put a "
             f"`mask` among them), {how}"

@@ -12,7 +12,7 @@ from probe.batch import varied
 from probe.cut.cuts import cut_each
 from probe.cut.model_call import explained
 from probe.errors import InputError
-from probe.examples import AnyExamples, Examples
+from probe.examples import AnyExamples
 from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import device_of, kept_state, mode
@@ -128,7 +128,7 @@ class RecordedNetwork:
             test_features = feature_matrices(cuts, test.x, self.batch_size)
             for layer in course.layers:
                 # Of the classes of all tasks, or of one task after another.
-                predicted = torch.full_like(test.y, -1).cpu()
+                predicted = torch.full_like(test.y, -1)
                 for train_rows, test_rows in groups:
                     result = read(
                         Ncm(),
@@ -137,7 +137,7 @@ class RecordedNetwork:
                         test_features[layer][0][test_rows],
                         self.n_classes,
                     )
-                    predicted[test_rows.cpu()] = result.predicted
+                    predicted[test_rows] = result.predicted.to(predicted.device)
                 predictions[layer] = predicted
         return predictions
 
@@ -185,17 +185,13 @@ class RecordedNetwork:
 
 
 def _competing(
-    train: Examples, test: Examples, *, task_aware: bool
-) -> list[tuple[Tensor, Tensor]]:
-    """Return the training and test examples whose classes compete with each other, as masks.
+    train: AnyExamples, test: AnyExamples, *, task_aware: bool
+) -> list[tuple[Any, Any]]:
+    """Return the training and test examples whose classes compete with each other.
 
-    There is one pair of masks, (N,) and (M,), for all examples or, if task-aware, for each task.
+    There is one pair of indices for all examples or, if task-aware, for each task.
     """
     if not task_aware:
-        return [(torch.ones_like(train.y).bool(), torch.ones_like(test.y).bool())]
-    train_tasks = cast(Tensor, train.task).to(train.y.device)
-    test_tasks = cast(Tensor, test.task).to(test.y.device)
-    return [
-        (train_tasks == number, test_tasks == number)
-        for number in test_tasks.unique().tolist()
-    ]
+        return [(slice(None), slice(None))]
+    tasks = cast(Tensor, test.task)
+    return [(train.task == task, tasks == task) for task in tasks.unique()]

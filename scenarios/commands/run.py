@@ -73,23 +73,15 @@ def run_study(source: str, options: RunOptions) -> bool:
             partial(prepared, study, user_code, location, None if dry else root),
             options,
             root,
-            partial(show_outcome, omegas=study.scenario.kind != "class-incremental"),
+            omegas=study.scenario.kind != "class-incremental",
         )
-
-
-def show_outcome(console: Console, root: Path, **options: bool) -> None:
-    """Print the results in a run directory, see `scenarios.commands.screen.results`."""
-    # It imports pandas, which a plan is shown without.
-    from scenarios.commands.screen import results
-
-    results.show_outcome(console, root, **options)
 
 
 def carry_through(
     prepare: Callable[[torch.device], Prepared],
     options: RunOptions,
     root: Path,
-    show: Callable[..., None],
+    **shown: bool,
 ) -> bool:
     """Run a plan to its end, resuming an earlier run, and print its results.
 
@@ -97,8 +89,7 @@ def carry_through(
         prepare: A function that returns the plan for a device.
         options: The flags.
         root: The run directory.
-        show: A function that prints the results in the run directory, see
-            `show_outcome`.
+        shown: The results to print, see `scenarios.commands.screen.results`.
 
     Returns:
         Whether no job failed; the tables are then complete.
@@ -133,10 +124,18 @@ def carry_through(
         with suppress(OSError):
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
-        show(Console(), root, tables=options.tables)
-        if options.report:
-            show_report([root], options.report)
+        _show_results(root, options, **shown)
     return progress.show_ends(root, ends, run_directory.remarks(root, states))
+
+
+def _show_results(root: Path, options: RunOptions, **shown: bool) -> None:
+    """Print the results in a run directory, and write the page that was asked for."""
+    # It imports pandas, which a plan is shown without.
+    from scenarios.commands.screen.results import show_outcome
+
+    show_outcome(Console(), root, tables=options.tables, **shown)
+    if options.report:
+        show_report([root], options.report)
 
 
 def _device(options: RunOptions) -> torch.device:

@@ -45,7 +45,6 @@ def run_directory(folder):
     t = tables()
     of_layers = {
         "layers": t.layers,
-        "first_layer": t.first_layer,
         "diagnostics": t.diagnostics,
     }
     return invented.write(

@@ -27,7 +27,6 @@ OF_LAYERS = {
         tasks=2,
         readouts=("retrain", "retrain@4"),
     ),
-    "first_layer": invented.first_layer(["finetune"], "output"),
     "diagnostics": invented.diagnostics(["finetune"], LAYERS, tasks=2),
 }
 OTHER_ROWS = ROWS.assign(value=1 - ROWS["value"])

@@ -58,7 +58,14 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
         for key in keys_of(work.plan, job):
             efforts[job, key] = effort(job, key)
         done |= {(job, key) for key in work.finished(job)}
-    with _bar() as progress:
+    with bars.Progress(
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.TaskProgressColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
+    ) as progress:
         bar = progress.add_task(name, total=sum(efforts.values()), completed=0)
         # Set after the bar has begun: the time left is estimated only from this run.
         progress.update(bar, completed=sum(efforts[measured] for measured in done))
@@ -78,18 +85,6 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
                 progress.update(bar, advance=efforts[event], description=latest)
         progress.update(bar, description=name)
     return ends
-
-
-def _bar() -> bars.Progress:
-    """Return a progress bar with a description, the share done, and the time spent and left."""
-    return bars.Progress(
-        bars.TextColumn("{task.description}", markup=False),
-        bars.BarColumn(),
-        bars.TaskProgressColumn(),
-        bars.TimeElapsedColumn(),
-        bars.TextColumn("left"),
-        bars.TimeRemainingColumn(),
-    )
 
 
 def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:

@@ -34,8 +34,8 @@ _STYLES = {"costs": "bold red", "helps": "green", "open": "dim"}
 def show_outcome(
     console: Console,
     root: Path,
-    omegas: bool = False,
     *,
+    omegas: bool = False,
     trained: bool = True,
     tables: bool = False,
 ) -> None:

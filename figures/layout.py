@@ -30,23 +30,13 @@ def balanced(count: int, most: int) -> int:
     return math.ceil(count / math.ceil(count / most))
 
 
-def columns(count: int) -> list[int]:
-    """Return the numbers of columns that evenly fill one row, two rows, and so on.
-
-    >>> columns(5)
-    [5, 3, 2, 1]
-    """
-    most = max(1, count)
-    numbers = (math.ceil(most / rows) for rows in range(1, most + 1))
-    return list(dict.fromkeys(numbers))
-
-
 def legend(
     owner: Figure | Axes, keys: Sequence[Artist], room: float, **options: Any
 ) -> Legend:
     """Put a legend with the most columns that fit, or with one.
 
-    Its width is known only once it is made.
+    The columns evenly fill one row, two rows, and so on. The width of a legend is known
+    only once it is made.
 
     Args:
         owner: The figure or the axes.
@@ -54,9 +44,10 @@ def legend(
         room: The width that it must not reach, in pixels.
         options: The other options of matplotlib's legend.
     """
-    *wider, narrowest = columns(len(keys))
-    for number in wider:
-        drawn = owner.legend(handles=keys, ncols=number, **options)
+    most = max(1, len(keys))
+    *wider, narrowest = dict.fromkeys(math.ceil(most / k) for k in range(1, most + 1))
+    for columns in wider:
+        drawn = owner.legend(handles=keys, ncols=columns, **options)
         if drawn.get_window_extent().width < room:
             return drawn
         drawn.remove()

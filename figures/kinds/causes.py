@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from figures import captions, style
-from figures.lines import layer_appearances
+from figures.lines import layer_appearances, name_rows
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.answers.study import COMPETITION, widest_scope
@@ -51,10 +51,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for y, learner in enumerate(learners):
         _draw_bar(axes, y, where(pieces, learner=learner), colors)
     axes.axvline(0, color="0.3", linewidth=0.8)
-    axes.set_yticks(range(len(learners)), map(page.display_name, learners))
-    axes.set_ylim(len(learners) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
+    name_rows(axes, [page.display_name(name) for name in learners])
     axes.margins(x=0.12)
     labels = captions.shortened([*colors])
     pairs = zip(colors.values(), labels, strict=True)

@@ -87,13 +87,16 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 def _omegas(tables: StudyTables, page: Page) -> dict[str, pd.DataFrame]:
     """Return the rows of each Omega that differs between learners, by its name."""
-    omegas = {name: tables.metric("kemker", name) for name in SHADES}
+    all_rows = {name: tables.metric("kemker", name) for name in SHADES}
     # A group with a bar missing would look like an Omega of 0.
-    learners = set.intersection(*(set(rows.index) for rows in omegas.values()))
-    looks = page.appearances(learners)
-    omegas = {name: rows.loc[[*looks]] for name, rows in omegas.items()}
-    # An Omega that is the same for all learners says nothing of them.
-    return {name: rows for name, rows in omegas.items() if differ(rows["mean"])}
+    learners = set.intersection(*(set(rows.index) for rows in all_rows.values()))
+    looks = [*page.appearances(learners)]
+    omegas = {}
+    for name, rows in all_rows.items():
+        # An Omega that is the same for all learners says nothing of them.
+        if differ(rows["mean"][looks]):
+            omegas[name] = rows.loc[looks]
+    return omegas
 
 
 def _draw_bars(axes: Axes, x: ArrayLike, rows: pd.DataFrame, color: str) -> None:

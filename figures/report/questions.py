@@ -254,31 +254,16 @@ def _matrix(R: Any) -> HeatMap:
     lines = [(str(tasks_seen), *map(_percent, R[tasks_seen])) for tasks_seen in steps]
     rows = spread_over(steps, _MOST_TASKS)
     columns = spread_over(positions, _MOST_TASKS)
+    cells = []
+    for tasks_seen in rows:
+        cells.append([_cell(R, tasks_seen, position) for position in columns])
     return HeatMap(
         rows=[*map(str, rows)],
         columns=[*map(str, columns)],
-        cells=[
-            _cells(
-                R,
-                tasks_seen,
-                columns,
-            )
-            for tasks_seen in rows
-        ],
+        cells=cells,
         down="tasks learned",
         table=Sheet(columns=titles, lines=lines),
     )
-
-
-def _cells(R: Any, tasks_seen: int, positions: Sequence[int]) -> list[Cell]:
-    return [
-        _cell(
-            R,
-            tasks_seen,
-            position,
-        )
-        for position in positions
-    ]
 
 
 def _cell(R: Any, t: int, j: int) -> Cell:

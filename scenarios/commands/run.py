@@ -19,7 +19,6 @@ from itertools import chain
 from pathlib import Path
 
 import torch
-from rich.console import Console
 
 from probe.batch import first
 from probe.by_layer.jobs import jobs_of
@@ -116,7 +115,7 @@ def carry_through(
         return True
     del source
     if any(plan.location != "in memory" for plan in chain(*plans.values())):
-        progress.show_plan(plans, work.cache)
+        progress.show_plan(plans, work)
     try:
         ends, states = _to_the_end(work, executor, options)
     finally:
@@ -133,7 +132,7 @@ def _show_results(root: Path, options: RunOptions, **shown: bool) -> None:
     # It imports pandas, which a plan is shown without.
     from scenarios.commands.screen.results import show_outcome
 
-    show_outcome(Console(), root, tables=options.tables, **shown)
+    show_outcome(root, tables=options.tables, **shown)
     if options.report:
         show_report([root], options.report)
 

@@ -256,7 +256,8 @@ def _matrix(R: Any) -> HeatMap:
     columns = spread_over(positions, _MOST_TASKS)
     cells = []
     for tasks_seen in rows:
-        cells.append([_cell(R, tasks_seen, position) for position in columns])
+        row = [_cell(R, tasks_seen, position) for position in columns]
+        cells.append(row)
     return HeatMap(
         rows=[*map(str, rows)],
         columns=[*map(str, columns)],
@@ -290,8 +291,10 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
         texts = values.agg(fmean).map("{:.3g}".format).unstack()
         texts = texts.reindex(rows["feature"].unique(), columns=metrics)
         lines = list(texts.fillna("-").itertuples(name=None))
-        view = Sheet(columns=["layer", *metrics], lines=lines)
-        yield ReportFigure(learner=learner, view=view)
+        yield ReportFigure(
+            learner=learner,
+            view=Sheet(columns=["layer", *metrics], lines=lines),
+        )
 
 
 _QUESTIONS: tuple[Callable[[Tables, Matrices], Iterator[ReportFigure]], ...] = (

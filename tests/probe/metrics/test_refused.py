@@ -15,16 +15,9 @@ from probe.metrics.scorecard import scorecard
 from probe.metrics.task_predictions import TaskPredictions
 from tests.probe.metrics.test_diaz_rodriguez import PUBLISHED, TABLE_1
 from tests.probe.metrics.test_log_file import ER, MAMMOTH, PYCIL, RUNS, TAG
+from tests.probe.metrics.test_papers import ONE, R
 
 NAIVE = dict(zip(TABLE_1, PUBLISHED["naive"][0], strict=True))
-R = AccuracyMatrix.square(
-    [
-        [0.8, 0.1, 0.2],
-        [0.6, 0.4, 0.1],
-        [0.2, 0.3, 0.5],
-    ]
-)
-ONE = AccuracyMatrix.square([[0.75]])
 GAP = AccuracyMatrix.square(
     np.diag(
         [

@@ -117,14 +117,10 @@ def draw_maps(page: Page, blocks: Sequence[Block], label: str) -> list[Axes]:
     cell_width = size.width / max(len(view.columns) for view in maps)
     decimals = page.axes is None and cell_width >= 0.32 * page.scale
     for axes, view in zip(grid, maps, strict=True):
-        spec = axes.get_subplotspec()
-        named = not same or spec is None or spec.is_first_col()
         colors = shades(page.options.cmap)
         mesh = _draw_map(axes, view, colors, numbers=size.legible, decimals=decimals)
         axes.set_ylim(len(rows), 0)
-        names = captions.shortened(rows if same else view.rows)[: len(view.rows)]
-        texts = names if named else [""] * len(names)
-        axes.set_yticks(np.arange(len(names)) + 0.5, texts)
+        _name_layers(axes, view, rows if same else None)
     inches = (size.columns * size.width, len(grid) / size.columns * size.height)
     page.color_bar(
         mesh,
@@ -271,6 +267,15 @@ def _write_loss(
         number.set_fontstyle("italic")
         if cell.tone < 3 and colors is SHADES:
             number.set_color(WEAK)
+
+
+def _name_layers(axes: Axes, view: HeatMap, shared: Sequence[str] | None) -> None:
+    """Name the layers of a map; maps that share names have them at the left only."""
+    names = captions.shortened(shared or view.rows)[: len(view.rows)]
+    spec = axes.get_subplotspec()
+    if shared and spec and not spec.is_first_col():
+        names = [""] * len(names)
+    axes.set_yticks(np.arange(len(names)) + 0.5, names)
 
 
 def _name_tasks(axes: Axes, view: HeatMap) -> None:

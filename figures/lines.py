@@ -149,6 +149,14 @@ def mark_steps(axes: Axes, last: int) -> None:
     axes.set_xticks(ticks(1, last))
 
 
+def name_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Give axes a row for each name, from the top, without lines or ticks along them."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
+
+
 def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance]:
     """Return the appearance of layers by depth; layers are given by depth and name.
 

@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 
@@ -49,22 +49,6 @@ class Cell:
     withheld: bool = False
     tip: str = ""
     value: float = math.nan
-
-    @classmethod
-    def lost(
-        cls, value: float, tip: str, *, weak: bool = False, withheld: bool = False
-    ) -> Self:
-        """Return the cell of a loss of accuracy, a fraction; empty for NaN."""
-        if math.isnan(value):
-            return cls()
-        return cls(
-            text=points(value),
-            tone=tone(value),
-            weak=weak,
-            withheld=withheld,
-            tip=tip,
-            value=value,
-        )
 
 
 @immutable
@@ -147,7 +131,7 @@ def _cell(rows: Sequence[Any], withheld: bool) -> Cell:
         withheld: Whether nothing is stated about the layer.
     """
     row = rows[0]
-    if row is None:
+    if row is None or math.isnan(row.value):
         return Cell()
     measured = filter(None, rows)
     texts = "; ".join(f"{q.quantity.replace('_', ' ')} {interval(q)}" for q in measured)
@@ -155,8 +139,14 @@ def _cell(rows: Sequence[Any], withheld: bool) -> Cell:
     networks = "these networks"
     if row.scope == TRAINING:
         networks = counted(row.seeds, "seed")
-    tip = f"{row.feature}, {tasks}: {texts}; {networks}"
-    return Cell.lost(row.value, tip, weak=row.low <= 0 <= row.high, withheld=withheld)
+    return Cell(
+        text=points(row.value),
+        tone=tone(row.value),
+        weak=row.low <= 0 <= row.high,
+        withheld=withheld,
+        tip=f"{row.feature}, {tasks}: {texts}; {networks}",
+        value=row.value,
+    )
 
 
 def of_layers(layers: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:

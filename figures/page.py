@@ -8,9 +8,8 @@ settings of matplotlib.
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice, pairwise
 from textwrap import fill
 from typing import Any
 
@@ -19,14 +18,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
-from matplotlib.text import Text
-from matplotlib.transforms import Bbox, ScaledTranslation
+from matplotlib.transforms import Bbox
 
 from figures import captions, layout, lines, style
 from figures.appearance import Appearance, learner_appearances
 from figures.options import Options
 from figures.tables import StudyTables
-from probe.errors import InputError
 from probe.tables.table_file import where
 
 
@@ -57,7 +54,7 @@ class Page:
 
     def style(self) -> AbstractContextManager[None]:
         """Return a context with the settings of matplotlib to draw with: the house style."""
-        return style.house_style(self.options.font_size, self.options.font)
+        return style.house_style(self.scale, self.options.font)
 
     @property
     def scale(self) -> float:
@@ -101,6 +98,10 @@ class Page:
     def display_name(self, learner: str) -> str:
         """Return a learner's printed name."""
         return self.appearances([learner])[learner].label
+
+    def listed(self, learners: Iterable[str]) -> str:
+        """Return the printed names of learners in one line, see `captions.listed`."""
+        return captions.listed(map(self.display_name, learners))
 
     def describe(
         self,
@@ -236,26 +237,20 @@ class Page:
         length = None if any(key.get_linestyle() != "None" for key in keys) else 1
         room = 0.97 * figure.bbox.width
         title = layout.filled(figure, title, room, "legend.title_fontsize")
-        # The width of a legend is known only once it is made: the most columns that fit.
-        for columns in layout.columns(len(keys)):
-            legend = figure.legend(
-                handles=keys,
-                ncols=columns,
-                loc="outside upper center",
-                title=title or None,
-                handlelength=length,
-            )
-            width = legend.get_window_extent().width
-            if width < room:
-                break
-            if columns > 1:
-                legend.remove()
-                continue
-            # Even one column is too wide: names are broken into lines.
-            for text in legend.get_texts():
-                name = text.get_text()
-                share = (room - width) / max(1, text.get_window_extent().width) + 1
-                text.set_text(fill(name, max(6, int(share * len(name)))))
+        legend = layout.legend(
+            figure,
+            keys,
+            room,
+            loc="outside upper center",
+            title=title or None,
+            handlelength=length,
+        )
+        width = legend.get_window_extent().width
+        # If even one column is too wide, names are broken into lines.
+        for text in legend.get_texts() if width >= room else ():
+            name = text.get_text()
+            share = (room - width) / max(1, text.get_window_extent().width) + 1
+            text.set_text(fill(name, max(6, int(share * len(name)))))
         legend.get_title().set_multialignment("center")
         width, height = figure.get_size_inches()
         figure.set_size_inches(
@@ -386,7 +381,7 @@ class Page:
             for axis in (panel.xaxis, panel.yaxis):
                 if not axis.get_label_text():
                     axis.set_label_coords(0, 0)
-        self._resize(
+        layout.resize(
             grid[0],
             texts,
             height,
@@ -398,75 +393,12 @@ class Page:
         # In the middle of the panels, not of the figure as matplotlib would have them.
         bounds = Bbox.union([panel.get_position() for panel in grid])
         for label, k in texts:
-            layout.center(figure, label, (bounds.min[k] + bounds.max[k]) / 2, k)
+            layout.center(label, (bounds.min[k] + bounds.max[k]) / 2, k)
         if self.options.title:
             question, study = self.headline
-            self._put_above(study, color="0.3")
-            self._put_above(question, weight="bold", size=style.LABELS)
+            layout.put_above(figure, study, color="0.3")
+            layout.put_above(figure, question, weight="bold", size=style.LABELS)
         return figure
-
-    def _resize(
-        self,
-        panel: Axes,
-        labels: Sequence[tuple[Text, int]],
-        height: float,
-        width: float,
-        square: bool,
-    ) -> None:
-        """Resize the figure until a panel has this width and height; break long labels.
-
-        Args:
-            panel: One of the panels.
-            labels: The labels of the axes with their direction, 0 = x, 1 = y.
-            height: The height of the panel, in inches.
-            width: The width of the panel, in inches; 0 = the figure keeps its width.
-            square: Whether the panel is as high as it is wide.
-        """
-        figure = self.figure
-        rows, columns = panel.get_gridspec().get_geometry()  # type: ignore[union-attr]
-        # Repeated, as the size of the texts around the panels depends on that of the
-        # figure.
-        for _ in range(8 if square else 4):
-            layout.arrange(figure)
-            inches = figure.get_size_inches()
-            panel_width, panel_height = panel.get_position(original=True).size * inches
-            wider = columns * (width - panel_width) if width else 0.0
-            higher = rows * ((panel_width if square else height) - panel_height)
-            size = inches[0] + wider, inches[1] + higher
-            # A label that is longer than the figure goes on in another line.
-            folded = [layout.fold(figure, label, size[k], k) for label, k in labels]
-            if max(abs(wider), abs(higher)) < 1e-3 and not any(folded):
-                break
-            figure.set_size_inches(*size)
-
-    def _put_above(self, text: str, **look: Any) -> None:
-        """Put a line above everything drawn; the figure grows by its height."""
-        if not text:
-            return
-        figure = self.figure
-        width, height = figure.get_size_inches()
-        # 0.8 of the width: bold letters are wider than those that are measured.
-        text = layout.filled(figure, text, 0.8 * figure.bbox.width, "font.size")
-        line = figure.text(
-            0.5,
-            1,
-            text,
-            ha="center",
-            va="top",
-            **look,
-        )
-        more = line.get_window_extent().height / figure.dpi + 0.05
-        share = height / (height + more)
-        figure.set_size_inches(width, height + more)
-        for axes in figure.axes:
-            x, y, w, h = axes.get_position(original=True).bounds
-            axes.set_position((x, share * y, w, share * h))
-        for label in figure.texts:
-            label.set_y(share * label.get_position()[1])
-        for legend in figure.legends:
-            top = share * legend.get_bbox_to_anchor().y1 / figure.bbox.height
-            legend.set_bbox_to_anchor((0, 0, 1, top), figure.transFigure)
-        line.set_y(1 - 0.04 / (height + more))
 
     def name_ticks(
         self, grid: Sequence[Axes], names: Sequence[Mapping[Any, str]]
@@ -482,20 +414,8 @@ class Page:
             axes.set_xticks(list(name_of), list(name_of.values()))
         # Once for all panels: a layout takes longer than all that is drawn.
         layout.arrange(self.figure)
-        gap = self.figure.dpi / 18  # 4 points
         for axes in grid:
-            labels = [label for label in axes.get_xticklabels() if label.get_text()]
-            boxes = [label.get_window_extent() for label in labels]
-            if any(box.x1 + gap > after.x0 for box, after in pairwise(boxes)):
-                is_upright = len(axes.get_xticks()) > 16
-                rotation, va = (90, "center") if is_upright else (40, "top")
-                for label in labels:
-                    label.set(
-                        rotation=rotation,
-                        rotation_mode="anchor",
-                        ha="right",
-                        va=va,
-                    )
+            layout.turn_touching(axes)
 
     def name_layers(
         self, grid: Sequence[Axes], layers: Sequence[Mapping[int, str]]
@@ -534,138 +454,6 @@ class Page:
             room = min(room, 22)
         return captions.folded(title, width=max(6, room))
 
-
-@dataclass(kw_only=True)
-class UserAxes(Page):
-    """A page of the axes of a user's figure; `kind` is the figure's name, for messages.
-
-    Labels, legend and color bar belong to the axes, so that `layout="constrained"` and
-    `tight_layout` make room for them.
-    """
-
-    axes: Axes
-    kind: str
-
-    def style(self) -> AbstractContextManager[None]:
-        """Return a context with the user's settings."""
-        return nullcontext()
-
-    def __post_init__(self) -> None:
-        axes: object = self.axes
-        figure = axes.get_figure(root=True) if isinstance(axes, Axes) else None
-        if figure is None:
-            raise InputError(
-                "`ax` is not axes of a figure: use axes from `plt.subplots()`"
-            )
-        self.figure = figure
-
-    def legible(self, columns: int, rows: int) -> bool:
-        """Return whether numbers of three digits fit in the cells of that many columns and rows."""
-        layout.arrange(self.figure)
-        digit = style.digits_size() * self.figure.dpi / 72
-        box = self.axes.bbox
-        return box.width / columns > 2.1 * digit and box.height / rows > 1.2 * digit
-
-    def blocks(
-        self, titles: Sequence[Sequence[str]], *arguments: object, **options: object
-    ) -> list[list[Axes]]:
-        """Return the axes for the selected panel, and hidden ones for all others."""
-        all_titles = list(chain(*titles))
-        index = self._panel_index(all_titles)
-        if all_titles[index]:
-            self.axes.set_title(all_titles[index])
-        panels = list(Figure().subplots(1, len(all_titles), squeeze=False)[0])
-        panels[index] = self.axes
-        # Parted into blocks as long as those of the titles.
-        remaining = iter(panels)
-        return [list(islice(remaining, len(block))) for block in titles]
-
-    def _panel_index(self, titles: Sequence[str]) -> int:
-        """Return the index of the panel to draw into the axes."""
-        panel = self.options.panel
-        count = len(titles)
-        if panel in titles:
-            return titles.index(str(panel))
-        if isinstance(panel, int) and 1 <= panel <= count:
-            return panel - 1
-        if panel is None and count == 1:
-            return 0
-        numbered = ", ".join(
-            f"{k}: {title}" for k, title in enumerate(titles[:20], start=1)
-        )
-        got = "" if panel is None else f" and none is {panel!r}"
-        raise InputError(
-            f"figures.{self.kind} has {count} panel{'s' * (count > 1)} "
-            f"({numbered}){got}, and the axes hold one: name it by panel=1 to "
-            f"{count}, or draw fewer, as by learners=[...] or readouts=[...]"
-        )
-
-    def legend(
-        self, entries: Iterable[lines.Entry], title: str = "", *, joined: bool = True
-    ) -> None:
-        """Put a legend without a title below the axes, in as few rows as their width allows."""
-        layout.arrange(self.figure)
-        keys = lines.keys(entries, joined=joined)
-        for columns in layout.columns(len(keys)):
-            legend = self.axes.legend(
-                handles=keys,
-                ncols=columns,
-                loc="upper center",
-                title="",
-                borderaxespad=0,
-            )
-            if legend.get_window_extent().width < 0.97 * self.axes.bbox.width:
-                return
-
-    def color_bar(
-        self,
-        image: ScalarMappable,
-        label: str,
-        ticks: Sequence[float],
-        *_: object,
-        **__: object,
-    ) -> None:
-        """Put a color bar to the right of the axes, as matplotlib does, whatever their size."""
-        colors = ScalarMappable(image.norm, image.cmap)
-        # The label runs along the bar, which is as long as the axes are high.
-        label = "\n".join(fill(line, 24) for line in label.split("\n"))
-        self._put_bar(colors, label, ticks, ax=self.axes)
-
-    def fit(
-        self,
-        grid: Sequence[Axes],
-        axis_labels: tuple[str, str],
-        *sizes: object,
-        **options: object,
-    ) -> Figure:
-        """Label the axes, in lines that fit, and move the legend below the label of x."""
-        for k, axis in enumerate((self.axes.xaxis, self.axes.yaxis)):
-            if text := axis_labels[k]:
-                label = axis.set_label_text(text)
-                layout.arrange(self.figure)
-                length = label.get_window_extent().size[k]
-                room = 0.85 * self.axes.bbox.size[k]
-                if length > room and "\n" not in text:
-                    label.set_text(fill(text, max(8, int(len(text) * room / length))))
-            # The legend takes from the room that there is along y.
-            self._lower_legend()
-        return self.figure
-
-    def _lower_legend(self) -> None:
-        """Move the legend below the ticks and the label of x, and below all texts."""
-        legend = self.axes.get_legend()
-        if legend is None:
-            return
-        boxes = [text.get_window_extent() for text in self.axes.texts]
-        if ticks := self.axes.xaxis.get_tightbbox():
-            boxes.append(ticks)
-        below = max(self.axes.bbox.y0 - box.y0 for box in (self.axes.bbox, *boxes))
-        inches = -below / self.figure.dpi - _GAP / 72
-        down = ScaledTranslation(0, inches, self.figure.dpi_scale_trans)
-        legend.set_bbox_to_anchor((0.5, 0), transform=self.axes.transAxes + down)
-
-
-_GAP = 3  # points between the label of the x axis and the legend
 
 # A text between two dollar signs, of which none is escaped.
 _FORMULA = re.compile(r"(?<!\\)\$.*(?<!\\)\$")

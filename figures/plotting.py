@@ -21,8 +21,9 @@ from matplotlib.mathtext import MathTextParser
 
 from figures.kinds import MODULES
 from figures.options import Options
-from figures.page import Page, UserAxes
+from figures.page import Page
 from figures.tables import OPTIONAL, StudyTables, plain
+from figures.user_axes import UserAxes
 from probe.errors import InputError, unknown
 from probe.metrics.murata import RETRAIN
 from probe.tables.folder import read_tables
@@ -270,15 +271,15 @@ def _draw(
     if not tables.crowded:
         for name in {*module.TABLES} - {"learners"}:
             learners.update(getattr(tables, name)["learner"])
-    about = {"options": options, "tables": selected, "question": module.QUESTION}
-    page = Page(**about, all_learners=[*learners])
+    about = {
+        "options": options,
+        "tables": selected,
+        "all_learners": [*learners],
+        "question": module.QUESTION,
+    }
+    page = Page(**about)
     if ax is not None:
-        page = UserAxes(
-            **about,
-            all_learners=[*learners],
-            axes=ax,
-            kind=kind,
-        )
+        page = UserAxes(**about, axes=ax, kind=kind)
     with page.style():
         figure = module.draw(selected, page)
     return (figure, page.caption) if figure else None

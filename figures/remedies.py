@@ -18,8 +18,8 @@ from matplotlib.text import Text
 from figures import layout, style
 from figures.appearance import Appearance
 from figures.lines import MOST_BARRED, MOST_NAMED, Entry, dress
-from figures.page import UserAxes
 from figures.tables import plain
+from figures.user_axes import UserAxes
 from probe.analysis.variance import Floats
 
 _UNITS = {

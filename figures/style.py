@@ -35,20 +35,19 @@ LABELS = 8.0
 
 
 @contextmanager
-def house_style(font_size: float | None = None, font: str = "") -> Iterator[None]:
+def house_style(scale: float = 1, font: str = "") -> Iterator[None]:
     """Draw and save in the house style, as a context or a decorator.
 
     It starts from matplotlib's own defaults, so that a user's matplotlibrc changes no
     figure, and restores the settings at the end.
 
     Args:
-        font_size: The font size of titles and axis labels in points, None = 8.
+        scale: The size of texts, relative to titles and axis labels of 8 points.
         font: The font, see `figures.options.Options`.
 
     Raises:
         InputError: The font is not installed.
     """
-    scale = (font_size or LABELS) / LABELS
     font_settings = _font(font)
     with matplotlib.rc_context():
         matplotlib.rc_file(Path(__file__).with_name("house.mplstyle"))

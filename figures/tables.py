@@ -23,7 +23,7 @@ from probe.tables.schemas import CONTROLS
 from probe.tables.summary import seed_means
 from probe.tables.table_file import new_table, read_table, table_file, where
 
-OPTIONAL = ("layers", "statements", "first_layer", "diagnostics", "causes", "notes")
+OPTIONAL = ("layers", "statements", "diagnostics", "causes", "notes")
 """Tables that not every source has."""
 
 FeatureByDepth = dict[int, str]
@@ -41,8 +41,8 @@ class StudyTables:
 
     `measurements` has only accuracies and PRA. If there are several heads (sets of
     outputs that compete), `measurements` and `metrics` have only the main one, which
-    comes first in the table. `layers`, `statements` and `first_layer` are empty if
-    layers were not compared with a control.
+    comes first in the table. `layers` and `statements` are empty if layers were not
+    compared with a control.
     """
 
     measurements: pd.DataFrame = _table("measurements")
@@ -51,7 +51,6 @@ class StudyTables:
     learners: pd.DataFrame = _table("learners")
     layers: pd.DataFrame = _table("layers")
     statements: pd.DataFrame = _table("statements")
-    first_layer: pd.DataFrame = _table("first_layer")
     diagnostics: pd.DataFrame = _table("diagnostics")
     causes: pd.DataFrame = _table("causes")
     notes: pd.DataFrame = _table("notes")
@@ -150,7 +149,7 @@ class StudyTables:
             The rows, indexed by learner.
         """
         rows = where(self.metrics, paper=paper, metric=name)
-        return rows.set_index("learner", drop=False)
+        return rows.set_index("learner", drop=False).rename_axis(None)
 
     def by_number(self, paper: str, name: str) -> pd.DataFrame:
         """Return the rows of the metrics name[1], name[2], ..., by number, in the column `number`.
@@ -231,14 +230,17 @@ def _agree(first: Mapping[int, str], second: Mapping[int, str]) -> bool:
     return len(dict(pairs)) == len(pairs) == len(names)
 
 
+_SHOWN: Mapping[str, Mapping[str, Any]] = {
+    "measurements": {"metric": ("accuracy", "pra")},
+    "metrics": {"feature": ""},
+}
+
+
 def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a table that are drawn: accuracies, PRA, and the head that comes first."""
-    if name not in ("measurements", "metrics"):
+    if name not in _SHOWN:
         return table
-    if name == "measurements":
-        rows = where(table, metric=("accuracy", "pra"))
-    else:
-        rows = where(table, feature="")
+    rows = where(table, **_SHOWN[name])
     first_head = next(filter(None, rows["head"]), "")
     return where(rows, head=["", first_head])
 

@@ -22,6 +22,9 @@ Class = TypeVar("Class")
 PositiveInt = Annotated[int, Strict(), Field(ge=1, le=2**63 - 1)]
 """A whole number from 1; text and booleans are refused."""
 
+WholeNumber = Annotated[int, Strict(), Field(ge=0, le=2**63 - 1)]
+"""A whole number, 0 or more; text and booleans are refused."""
+
 PositiveFloat = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
 """A finite number above 0."""
 

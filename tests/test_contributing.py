@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -19,10 +20,21 @@ ROOMS = {
     "median": "tests/probe/readouts/test_readout.py",
 }
 BLOCK = re.compile(
-    r"(?:A new file\s`(?P<new>[^`]+)`:|In\s`(?P<old>[^`]+)`, above `(?P<above>\w+)`:)"
-    r"\n\n```python\n(?P<code>.*?)```",
+    r"(?:A new file\s`(?P<new>[^`]+)`:|[Ii]n\s`(?P<old>[^`]+)`,"
+    r" (?P<where>above|at the end of) `(?P<name>\w+)`:)"
+    r"\n\n```(?:python|text)\n(?P<code>.*?)```",
     re.DOTALL,
 )
+STARTS = {
+    "above": r"\n(?={} = )",
+    "at the end of": r"\n{}\b[^\n]* = [({{]\n.*?\n(?=[)}}])",
+}
+COMPUTE = """
+import sys, pathlib, probe, pytest
+from tests.probe.results.test_doubts import computed
+root = computed(pathlib.Path(sys.argv[1]), pytest.MonkeyPatch())
+probe.predictions(root).to_csv(root / "rows.csv")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -36,16 +48,19 @@ def tree(tmp_path_factory):
         shutil.copy(ROOT / file, copy)
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     blocks = list(BLOCK.finditer(text))
-    assert len(blocks) == text.count("```python") == 4
+    assert len(blocks) - 2 == text.count("```python") == 4
     for block in blocks:
         if block["new"]:
             (copy / block["new"]).write_text(block["code"])
             continue
         path = copy / block["old"]
         source = path.read_text()
-        assert source.count(f"\n{block['above']} = ") == 1
-        above = f"\n{block['above']} = "
-        path.write_text(source.replace(above, f"\n{block['code']}\n{above}"))
+        start = STARTS[block["where"]].format(block["name"])
+        (place,) = re.finditer(start, source, re.DOTALL)
+        blank = "\n\n" * (block["where"] == "above")
+        path.write_text(
+            source[: place.end()] + block["code"] + blank + source[place.end() :]
+        )
     return copy
 
 
@@ -88,3 +103,27 @@ def test_it_is_listed(tree):
     said = run(tree, "scenarios", "list", "--json")
     for name in ("learning_accuracy", "perturb", "median"):
         assert f'"{name}"' in said
+
+
+def test_a_quantity_of_layers_is_what_the_recipe_says(tree, tmp_path):
+    """In a stored run: the offline network itself, minus the readouts of its layers."""
+    (tree / "compute.py").write_text(COMPUTE)
+    run(tree, "compute", str(tmp_path))
+    layers, rows = (
+        pd.read_csv(tmp_path / f"run/{name}.csv", keep_default_na=False)
+        for name in ("layers", "rows")
+    )
+    # Of two methods that do not see the task, over all tasks.
+    gaps = layers.query(
+        "learner in ('er', 'finetune') and quantity == 'offline_gap' and task_position == ''"
+    )
+    last = rows.query("learner == 'offline' and tasks_seen == 3")
+    layer = [last[name] for name in ("feature", "readout", "head")]
+    is_right = last["label"] == last["predicted"]
+    accuracies = is_right.groupby(layer).mean().to_dict()
+    assert len(gaps) == 2 * 3 * 8  # methods, layers, readouts
+    # Every readout of the output is the network itself.
+    output = accuracies["output", "", "single"]
+    for row in gaps.itertuples():
+        at_layer = accuracies.get((row.feature, row.readout, "single"), output)
+        assert float(row.value) == pytest.approx(output - at_layer, abs=1e-12)

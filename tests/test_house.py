@@ -19,7 +19,7 @@ from tests.unused_names import unused
 # that it names; the others only fall. No line is counted for its own sake.
 TOKENS = {"code": 292_949, "tests": 330_949}
 DENSITY = {"code": 8.8, "tests": 9.5}  # tokens a line of code, in every folder
-NESTED = {"code": 77, "tests": 58}  # comprehensions within another, or of two loops
+NESTED = {"code": 73, "tests": 58}  # comprehensions within another, or of two loops
 LONGEST = {"code": 439, "tests": 560}  # tokens of a function
 MODULES = 77  # that `probe.retrain` imports, directly or not
 

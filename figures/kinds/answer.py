@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from figures import captions, style
-from figures.lines import Entry
+from figures.lines import Entry, name_rows
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.answers.record import Answer, LayerLine
@@ -94,13 +94,9 @@ def _name_layers(panels: Sequence[Axes], answer: Answer) -> None:
     """Give the panels of a method a row for each layer, named at the left."""
     names = captions.shortened([line.layer for line in answer.layers])
     for axes in panels:
-        axes.set_yticks(
-            range(len(names)), names if axes is panels[0] else [""] * len(names)
-        )
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.grid(visible=False, axis="y")
+        name_rows(axes, names)
+        names = [""] * len(names)
         axes.grid(visible=True, axis="x")
-        axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
 
 

@@ -19,7 +19,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures import captions, lines
-from figures.appearance import Appearances
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import FeatureByDepth, StudyTables, architectures, continual
@@ -53,23 +52,11 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     # Bars of so many points could not be told apart.
     if max(f1["task_position"]) > lines.MOST_BARRED:
         f1 = f1.assign(std=math.nan)
-    # Learners by appearance, and the learners and features of each architecture.
     learners = continual(f1)
-    looks = page.appearances(learners)
-    trained = architectures(f1)
-    # A block of panels for each architecture.
-    titles = [_titles(features) for features, _ in trained]
-    columns = _columns(titles, page.across(4 if len(learners) <= MANY else 2))
-    blocks = page.blocks(titles, columns, wide=columns > 1)
-    for (features, names), block in zip(trained, blocks, strict=True):
-        for axes, depth in zip(block, features, strict=True):
-            _plot_feature(axes, looks, names, where(f1, depth=depth))
-        if len(trained) > 1:
-            who = captions.listed(looks[name].label for name in names)
-            block[0].set_ylabel(captions.folded(who, width=16))
+    grid = _plot_architectures(page, learners, f1)
     # One legend for all: a learner looks the same in each panel.
+    looks = page.appearances(learners)
     page.legend([looks[name] for name in learners], captions.over_seeds(f1))
-    grid = list(chain(*blocks))
     if task_names := tables.task_names:
         # All panels have the same ticks.
         names_at = {x: task_names[int(x)] for x in grid[0].get_xticks()}
@@ -90,17 +77,26 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit(grid, (tables.position_label, "F1 of the task (%)"), height=1.3)
 
 
-def _plot_feature(
-    axes: Axes, looks: Appearances, learners: Sequence[str], f1: pd.DataFrame
-) -> None:
-    """Draw a line over the task positions for each learner, from the F1 at one depth.
-
-    At this depth, learners of another architecture have features of other names.
-    """
-    rows = f1.sort_values("task_position", kind="stable")
-    rows_of = {name: where(rows, learner=name) for name in learners}
-    lines.plot_dodged(axes, looks, rows_of, "task_position")
-    lines.mark_steps(axes, max(rows["task_position"]))
+def _plot_architectures(
+    page: Page, learners: Sequence[str], f1: pd.DataFrame
+) -> list[Axes]:
+    """Draw a block of panels for each architecture, one for each feature; return all panels."""
+    looks = page.appearances(learners)
+    trained = architectures(f1)
+    titles = [_titles(features) for features, _ in trained]
+    columns = _columns(titles, page.across(4 if len(learners) <= MANY else 2))
+    blocks = page.blocks(titles, columns, wide=columns > 1)
+    f1 = f1.sort_values("task_position", kind="stable")
+    for (features, names), block in zip(trained, blocks, strict=True):
+        for axes, depth in zip(block, features, strict=True):
+            # At this depth, other architectures have features of other names.
+            rows = where(f1, depth=depth)
+            rows_of = {name: where(rows, learner=name) for name in names}
+            lines.plot_dodged(axes, looks, rows_of, "task_position")
+            lines.mark_steps(axes, max(rows["task_position"]))
+        if len(trained) > 1:
+            block[0].set_ylabel(captions.folded(page.listed(names), width=16))
+    return list(chain(*blocks))
 
 
 def _titles(features: FeatureByDepth) -> list[str]:

@@ -15,6 +15,7 @@ a new head could use.
 import math
 from functools import partial
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from figures import captions, lines
@@ -54,13 +55,7 @@ def draw(
     if tables.crowded or measured.empty:
         return None
     learners = measured["learner"].unique()
-    rows = where(measured, quantity=MEASURED)
-    # A line is named by its control, "" for an accuracy of the learner itself.
-    control = rows["quantity"].map(MEASURED)
-    rows = rows.assign(line=control.where(control != "", rows["learner"]))
-    # Amounts at equal distances along x.
-    amounts = sorted(set(measured["amount"]))
-    rows["x"] = rows["amount"].map(amounts.index)
+    rows = _points(measured)
     looks = page.appearances(rows["line"].unique())
     features = rows["feature"].unique()
     most = 4 if len(learners) <= MANY else 2
@@ -72,6 +67,7 @@ def draw(
             rows_of[line] = points.drop_duplicates("x", keep="last")
         lines.plot_dodged(axes, looks, rows_of, "x", most=0.04)
     page.legend(looks.values(), captions.over_seeds(rows))
+    amounts = sorted(set(rows["amount"]))
     names = [f"{amount:.0f}" if amount < math.inf else "all" for amount in amounts]
     page.name_ticks(grid, [dict(enumerate(names))] * len(grid))
     page.describe(
@@ -82,6 +78,16 @@ def draw(
         readouts=set(rows["readout"]),
     )
     return page.fit(grid, (label, "Accuracy on all tasks (%)"), height=1.6)
+
+
+def _points(measured: pd.DataFrame) -> pd.DataFrame:
+    """Return accuracies with the name of their line, and their place `x` by the amount."""
+    rows = where(measured, quantity=MEASURED)
+    # A line is named by its control, "" for an accuracy of the learner itself.
+    control = rows["quantity"].map(MEASURED)
+    rows = rows.assign(line=control.where(control != "", rows["learner"]))
+    # Amounts at equal distances along x.
+    return rows.assign(x=rows["amount"].rank(method="dense").astype(int) - 1)
 
 
 _TABLES = ("layers", "learners")

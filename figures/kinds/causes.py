@@ -9,13 +9,15 @@ Compare bars to see whose forgetting lies in other layers; the intervals and ver
 single layers are in the figure `answer`.
 """
 
+from collections.abc import Iterable
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from figures import captions, style
-from figures.lines import layer_appearances
+from figures.lines import layer_appearances, name_rows
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.answers.study import COMPETITION, widest_scope
@@ -40,42 +42,46 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None if no causes were measured.
     """
-    rows = where(widest_scope(tables.causes), score="accuracy", task_position=None)
-    competition = where(rows, quantity="competition").assign(feature=COMPETITION)
-    shares = where(rows, quantity="attributed").sort_values("depth", kind="stable")
-    pieces = pd.concat([shares, competition[competition["value"] != 0]])
-    pieces = pieces.dropna(subset="value")
+    pieces = _pieces(tables.causes)
     learners = list(page.appearances(pieces["learner"].unique()))
     if not learners:
         return None
-    names = list(pieces["feature"].unique())
-    looks = layer_appearances(
-        (k, name) for k, name in enumerate(names, 1) if name != COMPETITION
-    )
-    colors = dict.fromkeys(names, _GRAY)
-    for depth, look in looks.items():
-        colors[names[depth - 1]] = look.color
+    colors = _colors(pieces["feature"].unique())
     (axes,) = page.panels([""])
     for y, learner in enumerate(learners):
         _draw_bar(axes, y, where(pieces, learner=learner), colors)
     axes.axvline(0, color="0.3", linewidth=0.8)
-    axes.set_yticks(range(len(learners)), map(page.display_name, learners))
-    axes.set_ylim(len(learners) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
+    name_rows(axes, [page.display_name(name) for name in learners])
     axes.margins(x=0.12)
-    shown = dict(zip(names, captions.shortened(names), strict=True))
-    page.legend(Patch(color=colors[name], label=shown[name]) for name in names)
+    labels = captions.shortened([*colors])
+    pairs = zip(colors.values(), labels, strict=True)
+    page.legend(Patch(color=color, label=label) for color, label in pairs)
     page.describe(
         learners,
         "Points of accuracy forgotten of the tasks before the last: the share that the "
         "change of each layer accounts for, the Shapley value of putting it back as it "
         "was after the task; shares, with more classes that compete, add up to the "
         "number at the end of the bar",
-        captions.over_seeds(shares),
+        captions.over_seeds(pieces),
     )
     height = page.scale * _ROW * len(learners)
     return page.fit([axes], ("Points of accuracy forgotten", ""), height=height)
+
+
+def _pieces(causes: pd.DataFrame) -> pd.DataFrame:
+    """Return the shares of layers, by depth, and of classes that have come since."""
+    rows = where(widest_scope(causes), score="accuracy", task_position=None)
+    competition = where(rows, quantity="competition").assign(feature=COMPETITION)
+    shares = where(rows, quantity="attributed").sort_values("depth", kind="stable")
+    pieces = pd.concat([shares, competition[competition["value"] != 0]])
+    return pieces.dropna(subset="value")
+
+
+def _colors(names: Iterable[str]) -> dict[str, str]:
+    """Return the color of each piece: a layer's, or gray."""
+    numbered = list(enumerate(names, 1))
+    looks = layer_appearances(pair for pair in numbered if pair[1] != COMPETITION)
+    return {name: looks[k].color if k in looks else _GRAY for k, name in numbered}
 
 
 def _draw_bar(axes: Axes, y: int, pieces: pd.DataFrame, colors: dict[str, str]) -> None:

@@ -25,7 +25,7 @@ from figures import captions, lines
 from figures.appearance import Appearance, Appearances
 from figures.page import Page
 from figures.style import MANY
-from figures.tables import StudyTables, architectures, continual
+from figures.tables import FeatureByDepth, StudyTables, architectures, continual
 from probe.analysis.intervals import half_width
 from probe.metrics.murata import RETRAIN
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
@@ -57,54 +57,47 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None if there is no continual learner, or no feature besides the
         output.
     """
-    pra = where(tables.summary, metric="pra")
+    shown = _after_retraining(tables)
     # Features and learners of each architecture with more than the output.
-    drawn = [pair for pair in architectures(pra) if len(pair[0]) > 1]
+    drawn = [pair for pair in architectures(shown.summary) if len(pair[0]) > 1]
     if tables.crowded or not drawn:
         return None
-    in_panels = set(chain(*(names for _, names in drawn)))
-    learners = [name for name in continual(pra) if name in in_panels]
-    # What is drawn, and how learners and controls look.
-    shown = _after_retraining(tables)
+    in_panels = list(chain(*(names for _, names in drawn)))
+    learners = continual(where(shown.summary, learner=in_panels))
     bars = _bars(shown.layers, learners)
     looks = page.appearances([*learners, *CONTROLS])
-    wide = max(len(features) for features, _ in drawn) > 8 or len(learners) > MANY
-    single = len(drawn) == 1
-    titles = [""]
-    if not single:
-        titles = [_title(looks, names) for _, names in drawn]
     # A panel for each architecture: its controls, then its learners.
-    grid = page.panels(titles, most=4, wide=wide or not single)
-    keys: dict[str, Line2D] = {}
+    grid = _panels(page, drawn)
+    entries: dict[str, lines.Entry] = {name: looks[name] for name in learners}
     for axes, (features, names) in zip(grid, drawn, strict=True):
         axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
-        keys |= _plot_controls(axes, looks, names, shown)
+        entries |= _plot_controls(axes, looks, names, shown)
         _plot_learners(axes, looks, names, shown, bars)
-    entries: list[lines.Entry] = [looks[name] for name in learners]
-    entries += keys.values()
-    page.legend(entries, captions.over_seeds(bars if len(bars) else pra))
+    page.legend(
+        entries.values(), captions.over_seeds(bars if len(bars) else shown.summary)
+    )
     # After the legend, whose height has to be known before names can be seen to touch.
     page.name_layers(grid, [features for features, _ in drawn])
     page.describe(
         learners,
-        "Partial Retrain Accuracy by layer, in order of depth",
-        "The network that has learned all tasks is held fixed up to the layer, "
-        "everything downstream is retrained on all tasks at once, and the network is "
-        "tested on all tasks; at the last layer it is the network as trained",
-        _points_are(pra, learners, bars),
-        *_control_sentences(shown),
+        *_sentences(learners, shown, bars),
         readouts=[RETRAIN],
     )
     return page.fit(
         grid,
         ("Layer held fixed, by depth", "Partial Retrain Accuracy (%)"),
-        height=2.0 if single else 1.7,
+        height=2.0 if len(drawn) == 1 else 1.7,
     )
 
 
-def _title(looks: Appearances, learners: Sequence[str]) -> str:
-    """Return the printed names of the learners that share a panel, in one line."""
-    return captions.listed(looks[name].label for name in learners)
+def _panels(
+    page: Page, drawn: Sequence[tuple[FeatureByDepth, list[str]]]
+) -> list[Axes]:
+    """Begin a panel for the features and learners of each architecture."""
+    if len(drawn) > 1:
+        return page.panels([page.listed(names) for _, names in drawn], most=4)
+    ((features, learners),) = drawn
+    return page.panels([""], wide=len(features) > 8 or len(learners) > MANY)
 
 
 def _after_retraining(tables: StudyTables) -> StudyTables:
@@ -127,15 +120,20 @@ def _bars(layers: pd.DataFrame, learners: Sequence[str]) -> pd.DataFrame:
     return bars if with_interval == set(learners) else bars[:0]
 
 
-def _points_are(pra: pd.DataFrame, learners: Sequence[str], bars: pd.DataFrame) -> str:
-    """Describe the points and their bars: of layers.csv, if there are some, else of PRA."""
+def _sentences(
+    learners: Sequence[str], shown: StudyTables, bars: pd.DataFrame
+) -> Iterator[str]:
+    """Yield the sentences of the caption: bars are of layers.csv, if it has some, else of PRA."""
+    yield "Partial Retrain Accuracy by layer, in order of depth"
+    yield (
+        "The network that has learned all tasks is held fixed up to the layer, "
+        "everything downstream is retrained on all tasks at once, and the network is "
+        "tested on all tasks; at the last layer it is the network as trained"
+    )
     if len(bars):
-        return captions.over_seeds(bars)
-    return captions.points_are(where(pra, learner=learners))
-
-
-def _control_sentences(shown: StudyTables) -> Iterator[str]:
-    """Yield sentences on the controls that are drawn."""
+        yield captions.over_seeds(bars)
+    else:
+        yield captions.points_are(where(shown.summary, learner=learners))
     quantities = set(shown.layers["quantity"])
     if "ceiling" in quantities or OFFLINE in set(shown.summary["learner"]):
         yield "Joint (dashed): a network trained on all tasks at once"

@@ -55,7 +55,7 @@ def draw_memory(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None if no kind has two budgets.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
-    rows = _sweeps(tables.learners, accuracy.reset_index(drop=True))
+    rows = _sweeps(tables.learners, accuracy)
     if rows.empty:
         return None
     units = [unit for unit in UNITS.values() if unit in set(rows["unit"])]
@@ -95,13 +95,9 @@ def draw_sampling(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None if no kind has two strategies at the same budget.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
-    rows = _stored(tables.learners).merge(accuracy.reset_index(drop=True), on="learner")
-    rows = rows.drop_duplicates([*_GROUP, "sampling"])
-    rows = rows[rows.groupby(_GROUP)["sampling"].transform("size") > 1]
+    rows = _compared(tables.learners, accuracy)
     if rows.empty:
         return None
-    # A number for each group, from 0, which is its place along x.
-    rows = rows.assign(group=rows.groupby(_GROUP, sort=False).ngroup())
     groups = list(rows[_GROUP].drop_duplicates().itertuples(index=False, name=None))
     looks = strategy_appearances(rows["sampling"])
     # More marks than this would touch in a column of a page.
@@ -164,6 +160,24 @@ def _stored(learners: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(unit=rows["unit"].map(UNITS), budget=rows["budget"].astype(int))
 
 
+def _compared(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
+    """Return the results of strategies at the same kind and budget, by the number of their group.
+
+    Args:
+        learners: The table of learners.
+        results: The rows of results by learner.
+    """
+    rows = _repeated(_stored(learners).merge(results, on="learner"), _GROUP, "sampling")
+    # A number for each group, from 0, which is its place along x.
+    return rows.assign(group=rows.groupby(_GROUP, sort=False).ngroup())
+
+
+def _repeated(rows: pd.DataFrame, shared: list[str], varied: str) -> pd.DataFrame:
+    """Return the rows that differ only in one column from others, the first of equal ones."""
+    rows = rows.drop_duplicates([*shared, varied])
+    return rows[rows.groupby(shared)[varied].transform("size") > 1]
+
+
 def _sweeps(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     """Return the results of each kind and strategy with two budgets, by budget.
 
@@ -178,8 +192,7 @@ def _sweeps(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
         The rows, with the columns kind, sampling, unit and budget.
     """
     learners = where(learners, learner=results["learner"])
-    rows = _stored(learners).drop_duplicates([*_SWEEP, "budget"])
-    rows = rows[rows.groupby(_SWEEP)["budget"].transform("size") > 1]
+    rows = _repeated(_stored(learners), _SWEEP, "budget")
     # Of each kind the learner that stores nothing, at budget 0 of each of its sweeps.
     nothing = where(learners, per_class=None, total=None).drop_duplicates("kind")
     zero = rows.drop_duplicates(_SWEEP).drop(columns=["learner"]).assign(budget=0)

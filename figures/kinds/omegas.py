@@ -47,17 +47,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None unless two learners have all three Omegas, which need joint training.
     """
-    omegas = {name: tables.metric("kemker", name) for name in SHADES}
-    # A group with a bar missing would look like an Omega of 0.
-    learners = set.intersection(*(set(rows.index) for rows in omegas.values()))
-    looks = page.appearances(learners)
-    omegas = {name: rows.loc[[*looks]] for name, rows in omegas.items()}
-    # An Omega that is the same for all learners says nothing of them.
-    omegas = {name: rows for name, rows in omegas.items() if differ(rows["mean"])}
+    omegas = _omegas(tables, page)
     if not omegas:
         return None
     # A bar for each learner and Omega, and a key for each Omega.
     points = pd.concat(omegas.values())
+    looks = page.appearances(points.index)
     (axes,) = page.panels([""], wide=len(looks) > MANY)
     entries = []
     for k, (name, rows) in enumerate(omegas.items()):
@@ -90,24 +85,31 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit([axes], ("", r"$\Omega$"), height=1.8)
 
 
+def _omegas(tables: StudyTables, page: Page) -> dict[str, pd.DataFrame]:
+    """Return the rows of each Omega that differs between learners, by its name."""
+    all_rows = {name: tables.metric("kemker", name) for name in SHADES}
+    # A group with a bar missing would look like an Omega of 0.
+    learners = set.intersection(*(set(rows.index) for rows in all_rows.values()))
+    looks = [*page.appearances(learners)]
+    omegas = {}
+    for name, rows in all_rows.items():
+        # An Omega that is the same for all learners says nothing of them.
+        if differ(rows["mean"][looks]):
+            omegas[name] = rows.loc[looks]
+    return omegas
+
+
 def _draw_bars(axes: Axes, x: ArrayLike, rows: pd.DataFrame, color: str) -> None:
     """Draw a bar for each learner, with its 95 % interval over seeds."""
+    errors = half_widths(rows)
     axes.bar(
         x,
         rows["mean"],
         _BAR,
+        # Without any interval, matplotlib would still draw the caps.
+        yerr=errors if errors.notna().any() else None,
         color=color,
+        ecolor="k",
+        error_kw={"elinewidth": 0.9, "capthick": 0.9},
         **_EDGE,
     )
-    # Without any interval, matplotlib would still draw the caps.
-    errors = half_widths(rows)
-    if errors.notna().any():
-        axes.errorbar(
-            x,
-            rows["mean"],
-            errors,
-            fmt="none",
-            ecolor="k",
-            elinewidth=0.9,
-            capthick=0.9,
-        )

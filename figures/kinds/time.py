@@ -11,6 +11,7 @@ network after all tasks. Lines of deeper layers are thinner, so that none hides 
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -32,7 +33,7 @@ QUESTION = "When did it happen?"
 NEEDS = "a layer that was measured after two tasks or more"
 TABLES = ("measurements",)
 
-_DASHES = (0, (2, 0.8))
+_DASHED: dict[str, Any] = {"lw": 1.4, "ls": (0, (2, 0.8))}
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
@@ -68,9 +69,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         [],
         [],
         color="0.3",
-        lw=1.4,
-        ls=_DASHES,
         label="Joint",
+        **_DASHED,
     )
     note = f"{captions.over_seeds(courses)}, readout {readout}"
     page.layer_legend(grid, looks, note, *[ceiling] * (not offline.empty))
@@ -143,8 +143,7 @@ def _plot_learner(
                 x,
                 [100 * mean] * 2,
                 color=line.get_color(),
-                lw=1.4,
-                ls=_DASHES,
+                **_DASHED,
             )
     axes.set_xlim(1 - 0.4 * unit, last + 0.8 * unit)
     axes.set_xticks(layout.ticks(1, last))

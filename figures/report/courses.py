@@ -9,7 +9,7 @@ import numpy as np
 
 from figures.report.views import Chart, ChartPoint, ReportFigure
 from probe.extensions import spread_over
-from probe.tables.layer_text import MEASURED, curves, multiple_of
+from probe.tables.layer_text import MEASURED, curves, interval, multiple_of
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
 from probe.tables.table_file import where
@@ -81,7 +81,14 @@ def _budgets(tables: Tables) -> Iterator[ReportFigure]:
         series = defaultdict(list)
         for name in MEASURED:
             for row in where(curve, quantity=name).itertuples():
-                series[name].append(ChartPoint.of_layer(row.amount, row))
+                point = ChartPoint(
+                    x=row.amount,
+                    value=100 * row.value,
+                    low=100 * row.low,
+                    high=100 * row.high,
+                    tip=interval(row),
+                )
+                series[name].append(point)
         view = Chart(
             series=series,
             across="multiple of the epochs",

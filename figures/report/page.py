@@ -31,6 +31,7 @@ from probe.tables.compared import compared_sheets
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import word_of
 from probe.tables.schemas import CAUSE_VERDICTS, CONTROLS, Tables
+from probe.tables.sheets import Sheet
 from probe.tables.table_file import where
 from probe.version import installed_version
 
@@ -99,7 +100,6 @@ def report(
         name: answers(tables, settings.get(name, {}).get("next", ""))
         for name, tables in runs.items()
     }
-    (first_run, first_tables), *others = runs.items()
     style = file("page.css")
     script = file("page.js")
     page = template("page.html").render(
@@ -109,11 +109,7 @@ def report(
         answers=answered,
         axis=_axis(chain(*answered.values())),
         caveats=caveats,
-        compared=[
-            sheet
-            for name, tables in others
-            for sheet in compared_sheets(first_run, first_tables, name, tables)
-        ],
+        compared=list(_compared(runs)),
         sections=all_sections,
         choices=_choices(all_sections),
         label=label,
@@ -127,6 +123,13 @@ def report(
         policy=_policy(style, script),
     )
     return printable(page, _KEPT)
+
+
+def _compared(runs: Mapping[str, Tables]) -> Iterator[Sheet]:
+    """Yield the differences of each run from the first."""
+    first, *others = runs.items()
+    for run in others:
+        yield from compared_sheets(*first, *run)
 
 
 def _of_learners(tables: Tables, learners: Sequence[str]) -> Tables:

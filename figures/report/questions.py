@@ -96,19 +96,13 @@ def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     examples = tables["layers"]["readout"].map(per_class_of, na_action="ignore")
     layers = where(tables["layers"][examples < math.inf], task_position=None)
     for (learner, readout), rows in maps.of_layers(layers):
-        features = rows["feature"].unique()
-        names = dict(
-            zip(
-                features,
-                views.short(features),
-                strict=True,
-            )
-        )
+        names = views.short(rows["feature"].unique())
+        groups = rows.groupby("feature", sort=False)
         lines = []
-        for feature, of_layer in rows.groupby("feature", sort=False):
+        for name, (_, of_layer) in zip(names, groups, strict=True):
             row_of = {row.quantity: row for row in of_layer.itertuples()}
             cells = (interval(row_of.get(quantity)) for quantity in _REACHED)
-            lines.append((names[feature], *cells, retained(row_of)))
+            lines.append((name, *cells, retained(row_of)))
         view = Sheet(
             columns=[
                 "layer",
@@ -260,31 +254,17 @@ def _matrix(R: Any) -> HeatMap:
     lines = [(str(tasks_seen), *map(_percent, R[tasks_seen])) for tasks_seen in steps]
     rows = spread_over(steps, _MOST_TASKS)
     columns = spread_over(positions, _MOST_TASKS)
+    cells = []
+    for tasks_seen in rows:
+        row = [_cell(R, tasks_seen, position) for position in columns]
+        cells.append(row)
     return HeatMap(
         rows=[*map(str, rows)],
         columns=[*map(str, columns)],
-        cells=[
-            _cells(
-                R,
-                tasks_seen,
-                columns,
-            )
-            for tasks_seen in rows
-        ],
+        cells=cells,
         down="tasks learned",
         table=Sheet(columns=titles, lines=lines),
     )
-
-
-def _cells(R: Any, tasks_seen: int, positions: Sequence[int]) -> list[Cell]:
-    return [
-        _cell(
-            R,
-            tasks_seen,
-            position,
-        )
-        for position in positions
-    ]
 
 
 def _cell(R: Any, t: int, j: int) -> Cell:
@@ -311,8 +291,10 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
         texts = values.agg(fmean).map("{:.3g}".format).unstack()
         texts = texts.reindex(rows["feature"].unique(), columns=metrics)
         lines = list(texts.fillna("-").itertuples(name=None))
-        view = Sheet(columns=["layer", *metrics], lines=lines)
-        yield ReportFigure(learner=learner, view=view)
+        yield ReportFigure(
+            learner=learner,
+            view=Sheet(columns=["layer", *metrics], lines=lines),
+        )
 
 
 _QUESTIONS: tuple[Callable[[Tables, Matrices], Iterator[ReportFigure]], ...] = (

@@ -7,14 +7,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 from figures.appearance import learner_appearances
 from figures.captions import shortened
 from figures.lines import SHADES, shades
 from probe.extensions import spread_over
 from probe.immutable import immutable
-from probe.tables.layer_text import interval
 from probe.tables.sheets import Sheet
 
 _TICKS = 4
@@ -31,18 +30,6 @@ class ChartPoint:
     low: float = math.nan
     high: float = math.nan
     tip: str = ""
-
-    @classmethod
-    def of_layer(cls, x: float, row: Any) -> Self:
-        """Return a quantity of a layer in percent, with its interval."""
-        value, low, high = (100 * end for end in (row.value, row.low, row.high))
-        return cls(
-            x=x,
-            value=value,
-            low=low,
-            high=high,
-            tip=interval(row),
-        )
 
 
 class ChartAxis(NamedTuple):

@@ -12,7 +12,6 @@ CVPR 2022 (the probe).
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import metric
 
@@ -108,9 +107,5 @@ def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix | ArrayLike) -> float:
     >>> replay_gap(A, AccuracyMatrix.square([[1.0, 0.5], [0.75, 1.0]]))
     0.5
     """
-    A_star = AccuracyMatrix.of(A_star)
-    if A.tasks != A_star.tasks:
-        raise InputError(
-            f"A_star has {A_star.tasks} tasks, A {A.tasks}: give the same tasks"
-        )
-    return shallow_forgetting(A) - deep_forgetting(A_star)
+    probe = A.check_reference(A_star, "A_star")
+    return shallow_forgetting(A) - deep_forgetting(probe)

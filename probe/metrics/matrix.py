@@ -202,17 +202,18 @@ class AccuracyMatrix:
         return self.measured(k, np.arange(1, k + 1))
 
     def check_reference(
-        self, reference: "AccuracyMatrix | ArrayLike"
+        self, reference: "AccuracyMatrix | ArrayLike", name: str = "the reference"
     ) -> "AccuracyMatrix":
         """Return the matrix of a reference learner; raises InputError unless it has as many tasks.
 
         Args:
             reference: Accuracy matrix, (T+1, T).
+            name: Its name in the message.
         """
         other = AccuracyMatrix.of(reference)
         if other.tasks != self.tasks:
             raise InputError(
-                f"the reference has {other.tasks} tasks, expected {self.tasks} as in R"
+                f"{name} has {other.tasks} tasks, expected {self.tasks}: give as many"
             )
         return other
 

@@ -219,22 +219,7 @@ def _read_csv(path: Path) -> _Cells:
         return _read_avalanche(path, lines[1:]), True, True
     _check_shape(path, len(lines), 1 + max(line.count(",") for line in lines))
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines) if row]
-    corner = not rows[0][0]
-    # In a smaller table, 0 and 1 are accuracies as well.
-    large = corner or max(len(rows), len(rows[0])) > 2
-    header = large and (_are_labels(rows[0][corner:]) or _count_up(rows))
-    # A row of names that recur in the first column, as those of tasks do.
-    names = rows[0][1:]
-    same = (
-        corner
-        and all(names)
-        and len({*names}) > 1
-        and names == [row[0] for row in rows[1:]][-len(names) :]
-    )
-    header = header or same
-    labels = large and (same or _are_labels([row[0] for row in rows[header:]]))
-    header = header and (labels or not corner)
-
+    header, labels = _have_names(rows)
     names = list(rows[0]) if header else []
     if labels:
         names += [row[0] for row in rows]
@@ -244,6 +229,25 @@ def _read_csv(path: Path) -> _Cells:
     if not any(cells):
         raise ValueError("no commas between numbers")
     return np.loadtxt(cells, delimiter=",", comments=None, ndmin=2), header, labels
+
+
+def _have_names(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
+    """Return whether the first row is a header, and whether the first column holds labels."""
+    corner = not rows[0][0]
+    # In a smaller table, 0 and 1 are accuracies as well.
+    if not corner and max(len(rows), len(rows[0])) <= 2:
+        return False, False
+    # A row of names that recur in the first column, as those of tasks do.
+    names = rows[0][1:]
+    same = (
+        corner
+        and all(names)
+        and len({*names}) > 1
+        and names == [row[0] for row in rows[1:]][-len(names) :]
+    )
+    header = same or _are_labels(rows[0][corner:]) or _count_up(rows)
+    labels = same or _are_labels([row[0] for row in rows[header:]])
+    return header and (labels or not corner), labels
 
 
 def _read_avalanche(path: Path, lines: Sequence[str]) -> NDArray[np.float64]:

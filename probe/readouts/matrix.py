@@ -70,14 +70,7 @@ def feature_matrices(
     Raises:
         InputError: A value has no row for each example.
     """
-    mask = _mask_in(x)
-    values = list(chain.from_iterable(cut.facts.value for cut in cuts))
-    if mask is None:
-        mask = _mask_told(values, arranged(x, cuts[0].facts.inputs))
-    if mask is None and any(value.read == "last" for value in values):
-        # The head reads the last id that is not 0, see `positions_read`.
-        ids = (t for t in tensors(x) if t.ndim == 2 and not t.is_floating_point())
-        mask = next((t != 0 for t in ids), None)
+    mask = _mask(cuts, x)
     length = None if mask is None else mask.shape[1]
     rule = pooling or Pooling()
     layouts = {cut.facts.name: _layouts(cut.facts, rule, length) for cut in cuts}
@@ -90,10 +83,14 @@ def feature_matrices(
             size = 0
         groups[-1].append(cut)
         size += added
-    matrices: Matrices = {}
+    matrix_of: dict[str, Tensor] = {}
     for group in groups:
         group_cuts = Cuts(tuple(group))
-        matrices |= _one_pass(group_cuts, layouts, x, mask, batch_size, activities)
+        matrix_of |= _one_pass(group_cuts, layouts, x, mask, batch_size, activities)
+    matrices: Matrices = {}
+    for cut in cuts:
+        name = cut.facts.name
+        matrices[name] = matrix_of[name], _how(cut.facts, layouts[name], mask)
     return matrices
 
 
@@ -112,6 +109,19 @@ def _by_unit(tensor: TensorFacts, value: Tensor) -> Tensor:
         return value.reshape(len(value), -1, 1)
     units = value.shape[1 + channels]
     return value.movedim(1 + channels, 1).reshape(len(value), units, -1)
+
+
+def _mask(cuts: Sequence[Cut], x: Value) -> Tensor | None:
+    """Return the positions (N, L) that values are averaged over, None = all."""
+    mask = _mask_in(x)
+    values = list(chain.from_iterable(cut.facts.value for cut in cuts))
+    if mask is None:
+        mask = _mask_told(values, arranged(x, cuts[0].facts.inputs))
+    if mask is None and any(value.read == "last" for value in values):
+        # The head reads the last id that is not 0, see `positions_read`.
+        ids = (t for t in tensors(x) if t.ndim == 2 and not t.is_floating_point())
+        mask = next((t != 0 for t in ids), None)
+    return mask
 
 
 def _mask_in(x: Value) -> Tensor | None:
@@ -217,20 +227,19 @@ def _one_pass(
     mask: Tensor | None,
     batch_size: int | None,
     activities: dict[str, Activity] | None,
-) -> Matrices:
-    """Return the matrices of all these features from one pass over x (N, ...), batch by batch.
+) -> dict[str, Tensor]:
+    """Return the values of all these features by name, from one pass over x (N, ...) in batches.
 
     mask: the positions (N, L) to average over; activities: see `feature_matrices`.
     """
     column = tensors(x)[0]
     count = len(column)
-    device = column.device
-    size = batch_size or batch_size_for(x, device)
+    size = batch_size or batch_size_for(x, column.device)
     facts = {cut.facts.name: cut.facts.value for cut in cuts.each}
-    matrix_of: dict[str, Tensor] = {}
-    for name in facts:
-        shape = count, _width(layouts[name])
-        matrix_of[name] = torch.empty(shape, dtype=torch.float32, device=device)
+    matrix_of = {
+        name: column.new_empty((count, _width(layouts[name])), dtype=torch.float32)
+        for name in facts
+    }
     for start in range(0, count, size):
         where = slice(start, min(start + size, count))
         batch = mapped(x, lambda tensor, where=where: tensor[where])  # type: ignore[misc]
@@ -246,17 +255,13 @@ def _one_pass(
                 if activities is not None:
                     units = list(map(_by_unit, facts[name], tensors(value)))
                     activities.setdefault(name, Activity()).add(units)
-    matrices: Matrices = {}
-    for name, matrix in matrix_of.items():
-        is_unknown = any(value.padding == "unknown" for value in facts[name])
-        matrices[name] = matrix, _how(layouts[name], is_unknown and mask is None)
-    return matrices
+    return matrix_of
 
 
-def _how(layouts: Sequence[Layout], with_padding: bool) -> str:
+def _how(facts: CutFacts, layouts: Sequence[Layout], mask: Tensor | None) -> str:
     """Return the layout of a feature in words."""
     how = " + ".join(layout.how for layout in layouts)
-    if with_padding:
+    if mask is None and any(value.padding == "unknown" for value in facts.value):
         how = (
             "padding, if any, too, as no input tells which positions count (put a "
             f"`mask` among them), {how}"

@@ -7,17 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from probe.batch import varied
-from probe.cut.cuts import cut_each
-from probe.cut.model_call import ModelCall
 from probe.errors import InputError
-from probe.examples import Examples
 from probe.files import content_of, write_text
-from probe.modules import device_of
-from probe.readouts.matrix import feature_matrices
-from probe.readouts.readout import Ncm, read
 from probe.seeding import permutation, stream
 from probe.tasked_examples import TaskedExamples
 
@@ -28,7 +21,6 @@ COURSE = "course.csv"
 """The file of a course in the folder of its run."""
 
 _MOST = 1000  # examples of each split that are read at a step
-_SAMPLE = 8  # examples on which layers are found
 
 
 class Accuracy(NamedTuple):
@@ -52,6 +44,8 @@ class Course:
         step: The number of the last step.
         learned: The number of tasks learned.
         test: The test examples that are read, 1,000 at most.
+        train: As many training examples, None without any.
+        layers: The names of the layers that are read.
 
     Args:
         path: The file with the rows so far.
@@ -80,10 +74,9 @@ class Course:
             samples[name] = split.take(indices)
         self.every = every
         self.test = samples["test"]
-        self._train = samples.get("train")
+        self.train = samples.get("train")
         self._path = path
-        self._layers = layers
-        self._n_classes = examples.n_classes
+        self.layers = layers
         self._rows = _stored(path)
         self._size = _size(path)
         # A process that recorded the tasks again may have been killed before the last.
@@ -112,58 +105,6 @@ class Course:
             self._drop_after(step - 1)
             self.step = max(step, 0)
         self.learned = learned
-
-    def layer_predictions(
-        self,
-        model: nn.Module,
-        call: ModelCall,
-        batch_size: int | None,
-        *,
-        task_aware: bool,
-    ) -> dict[str, Tensor]:
-        """Return the classes (N,) that the nearest class mean predicts from each layer, by layer.
-
-        They are predicted for the N test examples; there are none without training
-        examples or layers.
-
-        Args:
-            model: The network.
-            call: Its call.
-            batch_size: The examples in a batch, None = a size that is fast on the
-                device.
-            task_aware: Whether only the classes of an example's task compete.
-
-        Raises:
-            InputError: A layer does not exist, or does not run.
-        """
-        if self._train is None or not self._layers:
-            return {}
-        device = device_of(model, self.test.y.device)
-        train = self._train.to(device)
-        test = self.test.to(device)
-        sample = varied(test.x, _SAMPLE)
-        cuts = cut_each(
-            model, self._layers, sample, call.output, call.call, tails=False
-        )
-        train_features = feature_matrices(cuts.each, train.x, batch_size)
-        test_features = feature_matrices(cuts.each, test.x, batch_size)
-        predictions = {}
-        for layer in self._layers:
-            train_x = train_features[layer][0]
-            test_x = test_features[layer][0]
-            # Of the classes of all tasks, or of one task after another.
-            predicted = torch.full_like(test.y, -1).cpu()
-            for train_rows, test_rows in _competing(train, test, task_aware=task_aware):
-                result = read(
-                    Ncm(),
-                    train_x[train_rows],
-                    train.y[train_rows],
-                    test_x[test_rows],
-                    self._n_classes,
-                )
-                predicted[test_rows.cpu()] = result.predicted
-            predictions[layer] = predicted
-        return predictions
 
     def add(self, predictions: Mapping[str, Tensor]) -> None:
         """Add the accuracy on each task at this step, and write the file.
@@ -226,23 +167,6 @@ def _size(path: Path) -> int:
     if not path.exists():
         return 0
     return path.stat().st_size
-
-
-def _competing(
-    train: Examples, test: Examples, *, task_aware: bool
-) -> list[tuple[Tensor, Tensor]]:
-    """Return the training and test examples whose classes compete with each other, as masks.
-
-    There is one pair of masks, (N,) and (M,), for all examples or, if task-aware, for each task.
-    """
-    if not task_aware:
-        return [(torch.ones_like(train.y).bool(), torch.ones_like(test.y).bool())]
-    train_tasks = cast(Tensor, train.task).to(train.y.device)
-    test_tasks = cast(Tensor, test.task).to(test.y.device)
-    return [
-        (train_tasks == number, test_tasks == number)
-        for number in test_tasks.unique().tolist()
-    ]
 
 
 def _drawn(y: Tensor, generator: torch.Generator) -> Tensor:

@@ -5,53 +5,46 @@ from __future__ import annotations
 import filecmp
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
-from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn.functional import pad
+from torch import nn
 from torch.nn.parameter import is_lazy
 
 from probe.arguments import checked
 from probe.batch import tensor_hash
-from probe.cut.model_call import Call, Output, explained
+from probe.cut.model_call import Call, Output
 from probe.errors import InputError
 from probe.examples import AnyExamples, match_inputs
 from probe.files import make_folder, replacing
 from probe.locks import Locked, lock
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.task_predictions import TaskClasses, TestExamples
+from probe.metrics.task_predictions import TaskClasses
 from probe.model import Head, Model
 from probe.modules import (
     check_model,
     check_network,
     check_values,
-    device_of,
-    kept_state,
-    mode,
     unwrapped,
 )
 from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.course import COURSE, Course
 from probe.record.data import DataReference, keep_data
+from probe.record.recorded_network import RecordedNetwork
 from probe.record.state_files import (
-    NEVER,
     keep_tensors,
     load_state,
     plain_state,
-    with_rows,
     write_tensors,
 )
-from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import CONTROLS
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import (
@@ -61,7 +54,7 @@ from probe.tasked_examples import (
     as_examples,
     assign_tasks,
 )
-from probe.training.evaluation import check_outputs, predict_each
+from probe.validation import PositiveInt, WholeNumber
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +159,7 @@ class Recorder:
         test: Data,
         tasks: Tasks = None,
         *,
-        seed: int = 0,
+        seed: WholeNumber = 0,
         order: str | int = "0",
         learner: str = "model",
         train: Data | None = None,
@@ -174,50 +167,47 @@ class Recorder:
         call: Call | None = None,
         output: Output = None,
         head: Head | None = None,
-        batch_size: int | None = None,
-        every: int | None = None,
+        batch_size: PositiveInt | None = None,
+        every: PositiveInt | None = None,
         layers: Sequence[str] = (),
         grows: str | None = None,
         diff: Watcher | None = None,
     ) -> None:
         run = _run(learner, order, seed)
-        _check_source(data, train)
         check_model(model)
         self.folder = Path(folder)
         self.model = unwrapped(model)
-        self._grows = grows
-        self._batch_size = batch_size
-        if batch_size is not None:
-            self._batch_size = _whole_number(batch_size, "batch_size", 1)
-        splits = _splits(test, train)
+        splits = _splits(test, train, data)
         examples = assign_tasks(splits, tasks)
         _check_sizes(examples.sizes("test"))
-        runs = recording.read_runs(self.folder)
-        others = [other for other in runs if other.run != run]
-        called, self._examples = make_task_aware(
-            Model(model, call=call, output=output, head=head),
-            examples,
-            lambda: model,
-            [run.order, *(other.run.order for other in others)],
+        called = Model(model, call=call, output=output, head=head)
+        self._record = recording.RunRecord.of(run, examples, called)
+        called, self._examples = self._make_task_aware(called, examples)
+        self._network = RecordedNetwork(
+            model=self.model,
+            called=called,
+            n_classes=examples.n_classes,
+            grows=grows,
+            batch_size=batch_size,
+            seed=run.seed,
         )
-        self._call = called.model_call
-        self._task_aware = called.task_aware
-        self._record = recording.RunRecord(
-            run=run,
-            tasks=examples.classes,
-            numbers=examples.order,
-            output=output,
-            head=head,
-            called=call is not None,
-            test=_test_examples(examples),
-        )
-        recording.check_tasks_of(self._record, others)
         self._resume()
         self._course = self._new_course(every, layers)
         self._try_model()
         make_folder(self._run_folder)
         self._keep_data(data, splits)
         self._watch = self._begin_watch(diff, call, output)
+
+    def _make_task_aware(
+        self, called: Model, examples: TaskedExamples
+    ) -> tuple[Model, TaskedExamples]:
+        """Put the task into the inputs, if the model takes it; check the tasks of other runs."""
+        runs = recording.read_runs(self.folder)
+        others = [other for other in runs if other.run != self.run]
+        orders = [self.run.order, *(other.run.order for other in others)]
+        aware = make_task_aware(called, examples, lambda: self.model, orders)
+        recording.check_tasks_of(self._record, others)
+        return aware
 
     def _begin_watch(
         self, watch: object, call: Call | None, output: Output
@@ -233,12 +223,12 @@ class Recorder:
         """Try on a few examples what would otherwise fail after hours of training."""
         # A model without shapes yet would get them here, and with them its weights.
         if not any(map(is_lazy, plain_state(self.model).values())):
-            self._state()
+            self._network.state()
             test = self._examples.splits["test"]
             some = torch.linspace(0, len(test) - 1, _SOME, device="cpu").long()
-            self._predict(test.take(some.to(test.y.device)), 0)
+            self._network.predict(test.take(some.to(test.y.device)), 0)
             if self._course is not None:
-                self._layer_predictions(self._course)
+                self._network.layer_predictions(self._course)
 
     def _keep_data(self, name: str | None, splits: Mapping[str, AnyExamples]) -> None:
         """Save the examples to train and test on or, if their source has a name, only their hash.
@@ -290,7 +280,8 @@ class Recorder:
             for learned in self._record.rows
         }
 
-    def after_task(self, learned: int) -> None:
+    @checked
+    def after_task(self, learned: WholeNumber) -> None:
         """Save the network as it is now, then test it.
 
         Args:
@@ -302,31 +293,30 @@ class Recorder:
                 the same.
             NotWritten: The disk is full.
         """
-        row = _whole_number(learned, "tasks learned", 0)
-        if row > len(self.tasks):
+        if learned > len(self.tasks):
             raise InputError(
-                f"got {row} tasks, expected up to {len(self.tasks)}: list all tasks"
+                f"got {learned} tasks, expected up to {len(self.tasks)}: list all tasks"
             )
         check_values(self.model)
         self._lock_run()
-        path = recording.network_file(self.folder, self.run, row)
+        path = recording.network_file(self.folder, self.run, learned)
         with replacing(path) as new:
-            write_tensors(self._state(), new)
-            hashes = {**self._record.hashes, row: tensor_hash(load_state(new))}
+            write_tensors(self._network.state(), new)
+            hashes = {**self._record.hashes, learned: tensor_hash(load_state(new))}
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
                 # Another network was recorded here: its row and later ones are dropped.
                 # They are dropped before its file is replaced, at the end of the block:
                 # a process that is killed here leaves no accuracy of another network.
                 rows = self._record.rows
-                self._write({k: rows[k] for k in rows if k < row}, hashes)
-        self._warn_of_equal(row, hashes)
-        predicted = self._predict(self._examples.splits["test"], row)
+                self._write({k: rows[k] for k in rows if k < learned}, hashes)
+        self._warn_of_equal(learned, hashes)
+        predicted = self._network.predict(self._examples.splits["test"], learned)
         if self._course is not None:
             # Before the row: a course without the end of a recorded task cannot go on.
-            self._course.go_to(row)
+            self._course.go_to(learned)
             self._read(self._course)
-        self._write({**self._record.rows, row: predicted.cpu().numpy()}, hashes)
-        if row == 0 and self._watch is not None:
+        self._write({**self._record.rows, learned: predicted.cpu().numpy()}, hashes)
+        if learned == 0 and self._watch is not None:
             self._watch.restart()
 
     def _new_course(self, every: int | None, layers: Sequence[str]) -> Course | None:
@@ -340,7 +330,7 @@ class Recorder:
             return None
         return Course(
             self._run_folder / COURSE,
-            _whole_number(every, "every", 1),
+            every,
             layers,
             self._examples,
             max(self._record.rows, default=-1),
@@ -407,17 +397,10 @@ class Recorder:
         """Add the present accuracies of the output ("") and of the layers to the course."""
         course.add(
             {
-                "": self._predict(course.test, course.step),
-                **self._layer_predictions(course),
+                "": self._network.predict(course.test, course.step),
+                **self._network.layer_predictions(course),
             }
         )
-
-    def _layer_predictions(self, course: Course) -> dict[str, Tensor]:
-        """Return what each layer predicts for the test examples of a course, by layer."""
-        with self._undisturbed(course.test.x, course.step):
-            return course.layer_predictions(
-                self.model, self._call, self._batch_size, task_aware=self._task_aware
-            )
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
@@ -471,58 +454,7 @@ class Recorder:
                 equal.append(f"that of seed {run.seed}")
         if equal:
             text = f"the network at tasks learned = {row} is {equal[0]}, bit for bit"
-            warnings.warn(f"{text}: record the network that is trained", stacklevel=3)
-
-    def _state(self) -> dict[str, Tensor]:
-        """Return the network's tensors by name, a growing head with the outputs of all classes."""
-        return _all_outputs(self.model, self._grows, self._examples.n_classes)
-
-    def _logits(self, x: Any) -> Tensor:
-        """Return the network's logits (B, K) for a batch of inputs, of all classes."""
-        return _all_logits(
-            self._call(self.model, x),
-            self._examples.n_classes,
-            grows=self._grows is not None,
-        )
-
-    def _predict(self, test: AnyExamples, row: int) -> Tensor:
-        """Return the classes (N,) that the model predicts for N examples, leaving it unchanged.
-
-        `row` selects the random numbers of a model that draws some in eval mode.
-        """
-        test = test.to(device_of(self.model, test.y.device))
-        classes = self._examples.n_classes
-        with self._undisturbed(test.x, row):
-            check_outputs(self._logits, test)
-            # One set of logits, in which all outputs compete: its name is "".
-            predictions, *_ = predict_each(
-                self._logits,
-                test,
-                classes,
-                {"": None},
-                self._batch_size,
-                rows=test.task,
-                check=True,
-            )
-            return predictions[""]
-
-    @contextmanager
-    def _undisturbed(self, x: Any, row: int) -> Iterator[None]:
-        """Put the model into eval mode within the block; restore modes, buffers and generators.
-
-        Args:
-            x: The inputs, which errors of the model in the block describe.
-            row: The number that, with the seed, selects the random numbers in the block.
-        """
-        # The model may draw at random in eval mode, too.
-        draws = every_global_stream(stream(self.run.seed, "record", row))
-        with (
-            mode(self.model, training=False),
-            kept_state(self.model),
-            draws,
-            explained(x),
-        ):
-            yield
+            warnings.warn(f"{text}: record the network that is trained", stacklevel=4)
 
     def _resume(self) -> None:
         """Resume from the rows of this run that an earlier process recorded."""
@@ -539,7 +471,7 @@ class Recorder:
 
 def _run(learner: str, order: str | int, seed: int) -> Run:
     """Return the run of these names and this seed; raises InputError if they suit no folder."""
-    run = Run(learner, str(order), _whole_number(seed, "seed", 0))
+    run = Run(learner, str(order), seed)
     for kind, name in (("learner", run.learner), ("order", run.order)):
         if (
             not isinstance(name, str)
@@ -553,24 +485,17 @@ def _run(learner: str, order: str | int, seed: int) -> Run:
     return run
 
 
-def _check_source(name: object, train: Data | None) -> None:
-    """Raise InputError for a source of the data that is no text, or without training examples."""
-    if name is not None and (train is None or not isinstance(name, str)):
+def _splits(
+    test: Data, train: Data | None, source: str | None
+) -> dict[str, AnyExamples]:
+    """Return the examples to test on, and to train on if there are any.
+
+    Raises InputError for a source of the data without training examples.
+    """
+    if source is not None and train is None:
         raise InputError(
             "data='mydata:load' names the source of both: give train=, too"
         )
-
-
-def _test_examples(examples: TaskedExamples) -> TestExamples:
-    """Return the labels (N,) and the task positions (N,) of the test examples."""
-    return TestExamples(
-        labels=examples.splits["test"].y.cpu().numpy(),
-        tasks=examples.numbers("test").numpy(),
-    )
-
-
-def _splits(test: Data, train: Data | None) -> dict[str, AnyExamples]:
-    """Return the examples to test on, and to train on if there are any."""
     splits = {"test": as_examples(test, "test")}
     if train is not None:
         splits["train"] = as_examples(train, "train")
@@ -582,78 +507,3 @@ def _check_sizes(sizes: Sequence[int]) -> None:
     if min(sizes) < 2:
         number = sizes.index(min(sizes)) + 1
         raise InputError(f"test has {min(sizes)} examples of task {number}: give more")
-
-
-def _whole_number(value: object, name: str, least: int) -> int:
-    """Return a value as an int; raises InputError unless it is a whole number, `least` or more."""
-    try:
-        number = index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = least - 1
-    if number < least or isinstance(value, bool):
-        raise InputError(
-            f"{name} must be a whole number, {least} or more, got {value!r:.60}"
-        )
-    return number
-
-
-def _all_outputs(model: nn.Module, head: str | None, classes: int) -> dict[str, Tensor]:
-    """Return a model's state, a growing head with all its outputs.
-
-    Args:
-        model: The model.
-        head: The name of the growing layer, or of the module around it; None = none
-            grows.
-        classes: The number of classes K.
-
-    Raises:
-        InputError: The head cannot be given further outputs.
-    """
-    state = plain_state(model)
-    if head is None:
-        return state
-    tensors = {name: t for name, t in state.items() if name.startswith(f"{head}.")}
-    # Without a bias, an output with weights of 0 would win against negative ones.
-    has_bias = any(name.endswith("bias") for name in tensors)
-    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    sizes = {shape[:1] for shape in shapes.values()}
-    if not has_bias or len(sizes) > 1 or max(sizes) > (classes,):
-        raise InputError(
-            f"grows={head!r:.60} has {shapes or 'no tensors'}, "
-            f"not a weight and a bias of as many rows, {classes} at most"
-        )
-    return state | {
-        name: with_rows(tensor, classes, name) for name, tensor in tensors.items()
-    }
-
-
-def _all_logits(logits: Tensor, classes: int, *, grows: bool) -> Tensor:
-    """Return logits (B, K), with `NEVER` for outputs that a growing head does not have yet.
-
-    Args:
-        logits: The logits of the outputs so far.
-        classes: The number of classes K.
-        grows: Whether the model has a growing head.
-
-    Raises:
-        InputError: There are too many logits, or too few of a head that does not grow.
-    """
-    # Other shapes are refused where the logits are checked.
-    missing = classes - logits.shape[1] if logits.dim() == 2 else 0
-    if missing < 0:
-        raise InputError(
-            f"the model has {logits.shape[1]} outputs for {classes} classes: "
-            f"choose theirs, as by call=lambda m, x: m(x)[:, :{classes}]"
-        )
-    if missing > 0 and not grows:
-        raise InputError(
-            f"the model's output is {tuple(logits.shape)}, expected "
-            f"{len(logits), classes}: give it all outputs, or name the head that "
-            "grows (grows=)"
-        )
-    if missing > 0 and logits.min() <= NEVER:
-        raise InputError(
-            f"the model's output is {float(logits.min()):g}, below the {NEVER:g} "
-            "of outputs that are yet to come: give it all outputs"
-        )
-    return pad(logits, (0, max(missing, 0)), value=NEVER)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,10 @@ from probe.metrics.task_predictions import (
     TaskPredictions,
     TestExamples,
 )
-from probe.model import Head
+from probe.model import Head, Model
 from probe.record.checkpoints import Checkpoints, Run, sorting_key
 from probe.record.data import DataReference
-from probe.tasked_examples import as_tasks
+from probe.tasked_examples import TaskedExamples, as_tasks
 
 DATA = "data.pt"
 REFERENCE = "data.json"
@@ -103,6 +103,23 @@ class RunRecord:
     test: TestExamples
     rows: Mapping[int, NDArray[np.integer[Any]]] = field(default_factory=dict)
     hashes: Mapping[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, run: Run, examples: TaskedExamples, model: Model) -> Self:
+        """Return the record of a new run, without predictions."""
+        test = TestExamples(
+            labels=examples.splits["test"].y.cpu().numpy(),
+            tasks=examples.numbers("test").numpy(),
+        )
+        return cls(
+            run=run,
+            tasks=examples.classes,
+            numbers=examples.order,
+            output=model.output,
+            head=model.head,
+            called=model.call is not None,
+            test=test,
+        )
 
     @property
     def names(self) -> Sequence[object]:

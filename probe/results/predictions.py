@@ -30,6 +30,7 @@ from probe.immutable import immutable
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
 from probe.metrics.task_predictions import TestExamples
+from probe.readouts.linear import UNFINISHED
 from probe.stored_names import PutBack
 
 Rows = dict[int, int]
@@ -150,8 +151,8 @@ class Predictions:
         )
         correct = predictions.correct
         history = measurement.history
-        # Of a readout without epochs, and of one that is slow, a note says so.
-        is_unfinished = any("not converged" in note for note in measurement.notes)
+        # A training has a history; a logistic regression, which has none, has a note.
+        is_unfinished = any(note.startswith(UNFINISHED) for note in measurement.notes)
         self.right.append(np.packbits(correct))
         self.accuracy.append(predictions.accuracies(self.plan.report.mean))
         self.pra.append(int(correct.sum()) / len(correct))

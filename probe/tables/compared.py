@@ -1,6 +1,7 @@
 """Comparisons of two runs, layer by layer: a sheet for each learner and readout."""
 
 from collections.abc import Mapping
+from itertools import chain
 from statistics import stdev
 from typing import Any
 
@@ -36,7 +37,11 @@ def compared_sheets(
     values_after = _seed_values(after)
     earlier = before["statements"][[*_KEY, "value"]]
     both = after["statements"].merge(earlier, on=_KEY, suffixes=("", "_before"))
-    title = f"{second} minus {first}, in points of accuracy{_other_data(before, after)}"
+    title = f"{second} minus {first}, in points of accuracy"
+    data = [tables["measurements"]["scenario"][:1] for tables in (before, after)]
+    names = list(dict.fromkeys(chain(*data)))
+    if len(names) > 1:
+        title += f"; of different data: {', '.join(names)}"
     sheets = []
     for (learner, readout), rows in both.groupby(["learner", "readout"], sort=False):
         lines = []
@@ -59,16 +64,6 @@ def compared_sheets(
         )
         sheets.append(sheet)
     return sheets
-
-
-def _other_data(before: Tables, after: Tables) -> str:
-    """Return the names of the data of two runs, if they differ."""
-    data = dict.fromkeys(
-        name
-        for tables in (before, after)
-        for name in tables["measurements"]["scenario"][:1]
-    )
-    return f"; of different data: {', '.join(data)}" if len(data) > 1 else ""
 
 
 def _interval(

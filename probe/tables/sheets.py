@@ -108,20 +108,22 @@ def as_latex(sheet: Sheet) -> str:
     columns = [*zip(*sheet.lines, strict=True)][1:]
     sides = "l" + "".join("lr"[any(map(_NUMBER.match, cells))] for cells in columns)
     said = [f"% {' '.join(sentence.split())}" for sentence in sheet.after]
-    head = [
+    lines = [
+        *said,
+        r"% \usepackage{booktabs}",
         r"\begin{table}",
         rf"\caption{{{_latex(sheet.heading)}}}",
         r"\label{tab:layers}",
-    ]
-    body = [
         rf"\begin{{tabular}}{{{sides}}}",
         r"\toprule",
         rows[0],
         r"\midrule",
         *rows[1:],
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
     ]
-    ends = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-    return "\n".join([*said, r"% \usepackage{booktabs}", *head, *body, *ends])
+    return "\n".join(lines)
 
 
 def columns_of(sheet: Sheet) -> list[str]:

@@ -82,14 +82,7 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
         The link, None for convolutions that are not plain or whose windows hold too
         many numbers.
     """
-    if x.ndim != 4 or isinstance(module.padding, str) or not _is_plain(module):
-        return None
-    outputs = []
-    for pixels, taps, stride, padding in zip(
-        x.shape[2:], module.kernel_size, module.stride, module.padding, strict=True
-    ):
-        outputs.append((pixels + 2 * padding - taps) // stride + 1)
-    shape = len(x), *outputs, module.out_channels  # of y, channels last
+    shape = _output_shape(module, x)
     if not 0 < math.prod(shape[:3]) * module.weight[0].numel() <= _MOST:
         return None
     rows, drows, cutting = _windows(module, x)
@@ -118,10 +111,21 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
     return Link(forward, backward)
 
 
-def _is_plain(module: nn.Conv2d) -> bool:
-    """Return whether a convolution has no groups, no dilation and no padding but zeros."""
+def _output_shape(module: nn.Conv2d, x: Tensor) -> tuple[int, ...]:
+    """Return the shape of y, channels last: (B, H', W', O), (0,) for one that is not plain.
+
+    A plain convolution has no groups, no dilation and no padding but zeros.
+    """
     is_dense = module.groups == 1 and set(module.dilation) == {1}
-    return is_dense and module.padding_mode == "zeros"
+    is_plain = is_dense and module.padding_mode == "zeros"
+    if x.ndim != 4 or isinstance(module.padding, str) or not is_plain:
+        return (0,)
+    outputs = []
+    for pixels, taps, stride, padding in zip(
+        x.shape[2:], module.kernel_size, module.stride, module.padding, strict=True
+    ):
+        outputs.append((pixels + 2 * padding - taps) // stride + 1)
+    return len(x), *outputs, module.out_channels
 
 
 def _windows(module: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor, Link]:
@@ -136,10 +140,7 @@ def _windows(module: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor, Link]:
     padded = x.new_zeros(2, batch, height + 2 * above, width + 2 * left, channels)
     inner = padded[:, :, above : above + height, left : left + width]
     image, dimage = inner.permute(0, 1, 4, 2, 3)
-    views = padded.unfold(2, module.kernel_size[0], module.stride[0])
-    views = views.unfold(3, module.kernel_size[1], module.stride[1])
-    # (B, H', W', taps, taps, C), which look at the same memory as the padded images.
-    windows, dwindows = views.permute(0, 1, 2, 3, 5, 6, 4).unbind()
+    windows, dwindows = _unfolded(module, padded).unbind()
     copied = windows.contiguous()
     dcopied = windows.new_empty(windows.shape)
     # Windows overlap, so that a pixel has the sum of several gradients. Tap by tap there
@@ -162,6 +163,15 @@ def _windows(module: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor, Link]:
 
     rows = copied.view(-1, numbers)
     return rows, dcopied.view(-1, numbers), Link(forward, backward)
+
+
+def _unfolded(module: nn.Conv2d, images: Tensor) -> Tensor:
+    """Return views of the windows (2, B, H', W', taps, taps, C) of images (2, B, H, W, C)."""
+    for axis, (taps, stride) in enumerate(
+        zip(module.kernel_size, module.stride, strict=True), 2
+    ):
+        images = images.unfold(axis, taps, stride)
+    return images.permute(0, 1, 2, 3, 5, 6, 4)
 
 
 def _copy(target: Tensor, values: Tensor) -> None:

@@ -8,19 +8,16 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import torch
-from pydantic import Field, Strict
+from pydantic import Strict
 
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.memory import free_memory, show_size
-from probe.validation import configuration
+from probe.validation import WholeNumber, configuration
 from probe.values.storage import Storage
 
 Location = Literal["in memory", "memory-mapped", "recomputed"]
 """The location of a feature's values; `recomputed` ones are computed on every request."""
-
-
-Bytes = Annotated[int, Strict(), Field(ge=0)]
 
 
 @configuration
@@ -43,10 +40,10 @@ class CacheSettings:
             without a scratch folder, or the storage is unknown.
     """
 
-    budget: Bytes | None = None
+    budget: WholeNumber | None = None
     storage: Storage = "fp32"
     scratch: Annotated[Path, Strict()] | None = None
-    room: Bytes | None = None
+    room: WholeNumber | None = None
 
     def __post_init__(self) -> None:
         if self.room and self.scratch is None:

@@ -106,8 +106,8 @@ def _compare(before: Path, after: Path, options: DiffOptions) -> Diff:
                 weights=options.weights,
             ),
             examples(options.old),
-            examples(options.new) if options.new else None,
-            train=examples(options.train) if options.train else None,
+            examples(options.new),
+            train=examples(options.train),
             blocks=blocks(options.blocks),
             score=_score(options.score),
             seed=options.seed,
@@ -146,8 +146,8 @@ def blocks(text: str) -> Any:
     return patterns
 
 
-def examples(target: str) -> Any:
-    """Return the examples that a flag names.
+def examples(target: str | None) -> Any:
+    """Return the examples that a flag names, None without a flag.
 
     Args:
         target: MODULE:OBJECT, where the object is a pair (x, y), a Dataset, a
@@ -157,6 +157,8 @@ def examples(target: str) -> Any:
     Raises:
         InputError: There is no such object or file, or the function fails.
     """
+    if not target:
+        return None
     if target.endswith(SUFFIX):
         arrays = read_arrays(Path(target), ["x", "y"])
         return _tensor(arrays["x"]), _tensor(arrays["y"])

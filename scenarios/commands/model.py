@@ -17,13 +17,14 @@ from probe.errors import InputError, unknown
 from probe.metrics.task_predictions import TaskClasses
 from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints
-from probe.record.readers import READERS, ForeignRuns
+from probe.record.readers.foreign_runs import ForeignRuns
+from probe.record.readers.frameworks import READERS
 from probe.record.recording import Recording, read_recording
 from probe.results.run_directory import refuse_foreign
 from probe.tasked_examples import as_tasks
 from probe.validation import problem, problems
 from scenarios.checkpoint_loader import CheckpointLoader
-from scenarios.commands.run import carry_through, show_outcome
+from scenarios.commands.run import carry_through
 from scenarios.data.datasets import Location
 from scenarios.data.feature_files import SUFFIX
 from scenarios.options import ModelOptions, names, position
@@ -82,8 +83,8 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             partial(_prepare, loader),
             options.of_run,
             root,
-            partial(show_outcome, trained=False),
             _diff(user_code.network, checkpoints, options),
+            trained=False,
         )
 
 

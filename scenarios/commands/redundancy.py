@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 
 from figures import style
 from figures.redundancy import draw
@@ -57,7 +56,7 @@ def show_redundancy(
     make_folder(out)
     tables = [write_redundancy(out, result) for result in results]
     pictures = style.save(draw(results), out, "redundancy")
-    show_sheet(Console(), _sheet(results))
+    show_sheet(_sheet(results))
     for path in [*tables, *pictures]:
         print(path)
 

@@ -6,8 +6,6 @@ from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 
-from rich.console import Console
-
 from probe.errors import unknown
 from probe.files import write_text
 from scenarios.commands.screen.sheets import show_sheet
@@ -97,7 +95,7 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     before = read_tables(_named(first))
     after = read_tables(_named(second))
     for sheet in compared_sheets(first.name, before, second.name, after):
-        show_sheet(Console(), sheet)
+        show_sheet(sheet)
     forgets = where(after["statements"], statement="forgets")
     above = forgets[forgets["value"] > (1 if most is None else most)]
     for row in above.itertuples():
@@ -138,7 +136,7 @@ def show_explanation(
     from probe.results.explanation import explain
 
     sheet, notes, paths = explain(root, learner, readout, feature, quantity)
-    show_sheet(Console(), sheet)
+    show_sheet(sheet)
     for note in notes:
         show_line(f"note: {note}")
     for path in paths:

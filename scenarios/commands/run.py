@@ -19,7 +19,6 @@ from itertools import chain
 from pathlib import Path
 
 import torch
-from rich.console import Console
 
 from probe.batch import first
 from probe.by_layer.jobs import jobs_of
@@ -76,25 +75,19 @@ def run_study(source: str, options: RunOptions, typed: str = "") -> bool:
             partial(prepared, study, user_code, location, None if dry else root),
             options,
             root,
-            partial(show_outcome, omegas=study.scenario.kind != "class-incremental"),
             typed and f"{typed} --seeds {max(3, 2 * len(study.seeds))}",
+            omegas=study.scenario.kind != "class-incremental",
         )
-
-
-def show_outcome(console: Console, root: Path, **options: bool) -> None:
-    """Print the results in a run directory, see `scenarios.commands.screen.results`."""
-    # It imports pandas, which a plan is shown without.
-    from scenarios.commands.screen import results
-
-    results.show_outcome(console, root, **options)
 
 
 def carry_through(
     prepare: Callable[[torch.device], Prepared],
     options: RunOptions,
     root: Path,
-    show: Callable[..., None],
     further: str,
+    *,
+    trained: bool = True,
+    omegas: bool = False,
 ) -> bool:
     """Run a plan to its end, resuming an earlier run, and print its results.
 
@@ -102,9 +95,9 @@ def carry_through(
         prepare: A function that returns the plan for a device.
         options: The flags.
         root: The run directory.
-        show: A function that prints the results in the run directory, see
-            `show_outcome`.
         further: The command that goes further.
+        trained: Whether to print the seconds of training.
+        omegas: Whether to print Kemker 2018's table.
 
     Returns:
         Whether no job failed; the tables are then complete.
@@ -131,7 +124,7 @@ def carry_through(
         return True
     del source
     if any(plan.location != "in memory" for plan in chain(*plans.values())):
-        progress.show_plan(plans, work.cache)
+        progress.show_plan(plans, work)
     try:
         ends, states = _to_the_end(work, executor, options)
     finally:
@@ -139,10 +132,20 @@ def carry_through(
         with suppress(OSError):
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
-        show(Console(), root, tables=options.tables)
-        if options.report:
-            show_report([root], options.report)
+        _show_results(root, options, trained=trained, omegas=omegas)
     return progress.show_ends(root, ends, run_directory.remarks(root, states))
+
+
+def _show_results(
+    root: Path, options: RunOptions, *, trained: bool, omegas: bool
+) -> None:
+    """Print the results in a run directory, and write the page that was asked for."""
+    # It imports pandas, which a plan is shown without.
+    from scenarios.commands.screen.results import show_outcome
+
+    show_outcome(root, tables=options.tables, trained=trained, omegas=omegas)
+    if options.report:
+        show_report([root], options.report)
 
 
 def _device(options: RunOptions) -> torch.device:

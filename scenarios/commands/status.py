@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from probe.by_layer.jobs import Job, keys_of
 from probe.locks import is_locked
 from probe.results.run_directory import (
@@ -52,7 +50,7 @@ def show_status(root: Path, as_json: bool = False) -> None:
     # The values of a learner under these keys, as texts.
     lines = [list(map(str, map(row.get, keys))) for row in status["learners"]]
     columns = (*keys[:-2], "measurements", "of")
-    show_sheet(Console(), Sheet(title=title, columns=columns, lines=lines))
+    show_sheet(Sheet(title=title, columns=columns, lines=lines))
     remedy = "a corrupt file; `probe run` sets it aside and computes it again"
     for line in _time_left(status):
         show_line(line)

@@ -267,21 +267,6 @@ def causes(
     return new_table("causes", rows)
 
 
-def first_layer(learners, feature, *, readouts=("retrain",), seeds=3):
-    """Return first_layer.csv: every statement is true from that feature on, "" = of none."""
-    statements = ("below_ceiling", "forgets", "learns_less")
-    rows = product(
-        learners,
-        readouts,
-        statements,
-        [feature],
-        [feature],
-        [seeds],
-        [None],
-    )
-    return new_table("first_layer", rows)
-
-
 def rows_by(table, *columns):
     """Return the rows of a table, as they are in `records`, by the values of columns."""
     result = defaultdict(list)
@@ -341,12 +326,6 @@ def study(
             split=("linear",),
             seeds=seeds,
             **steps,
-            **BOTH,
-        ),
-        first_layer=first_layer(
-            learners,
-            features[1],
-            seeds=seeds,
             **BOTH,
         ),
         diagnostics=diagnostics(learners, features, **steps, **runs),

@@ -43,15 +43,11 @@ def metric(name, learner):
 def run_directory(folder):
     """Write the study as a run does, with the scores of the sweep."""
     t = tables()
-    of_layers = {
-        "layers": t.layers,
-        "first_layer": t.first_layer,
-        "diagnostics": t.diagnostics,
-    }
     return invented.write(
         folder,
         rows(),
         t.metrics,
         causes=t.causes,
-        **of_layers,
+        layers=t.layers,
+        diagnostics=t.diagnostics,
     )

@@ -151,3 +151,9 @@ def _ink(figure, text):
     renderer = RendererAgg(*(int(side) for side in figure.bbox.size), figure.dpi)
     text.draw(renderer)
     return np.asarray(renderer.buffer_rgba())[..., 3] > 0
+
+
+def without_layout(monkeypatch):
+    """Draw figures without laying them out, which takes most of the time."""
+    monkeypatch.setattr("figures.page.Page.fit", lambda page, *_, **__: page.figure)
+    monkeypatch.setattr("figures.layout.arrange", lambda figure: None)

@@ -11,7 +11,7 @@ from figures.options import Options
 from figures.plotting import draw_kinds
 from figures.tables import StudyTables
 from probe.errors import InputError
-from tests.figures import invented
+from tests.figures import invented, seen
 from tests.figures.invented import write
 
 DEFAULT = ("answer", "layers", "depth", "time", "matrix")
@@ -27,7 +27,6 @@ OF_LAYERS = {
         tasks=2,
         readouts=("retrain", "retrain@4"),
     ),
-    "first_layer": invented.first_layer(["finetune"], "output"),
     "diagnostics": invented.diagnostics(["finetune"], LAYERS, tasks=2),
 }
 OTHER_ROWS = ROWS.assign(value=1 - ROWS["value"])
@@ -80,8 +79,7 @@ def sketched(monkeypatch):
         return paths
 
     monkeypatch.setattr("figures.style.save", save)
-    monkeypatch.setattr("figures.page.Page.fit", lambda page, *_, **__: page.figure)
-    monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
+    seen.without_layout(monkeypatch)
 
 
 def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(

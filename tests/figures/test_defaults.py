@@ -9,7 +9,7 @@ from figures.options import Options
 from figures.plotting import defaults, draw_kinds
 from figures.tables import StudyTables
 from probe.tables.summary import summarize
-from tests.figures import invented, papers
+from tests.figures import invented, papers, seen
 
 NO_LAYERS = {name: getattr(papers.tables(), name)[:0] for name in ("layers", "causes")}
 MANY = ["finetune", "ewc", "si", "er", "lwf", "gem"]
@@ -47,8 +47,7 @@ def outputs(learners, tasks=5, shares=False):
 def test_a_study_has_at_most_six_figures_that_mean_something(
     tables, drawn, monkeypatch
 ):
-    monkeypatch.setattr("figures.page.Page.fit", lambda page, *_, **__: page.figure)
-    monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
+    seen.without_layout(monkeypatch)
     assert list(draw_kinds((), tables, Options())) == drawn
     assert len(drawn) <= 6
     assert {*drawn} <= {*defaults(tables)} <= {*KINDS}

@@ -97,8 +97,9 @@ def test_a_table_that_rows_do_not_have_is_named(name):
 @pytest.mark.parametrize("name", ["depth", "tradeoff", "spider"])
 def test_who_is_selected_and_renamed_keeps_color_and_marker(name):
     before = looks(papers.figure(name))
-    options = {"learners": ["yours", "ewc"], "labels": {"yours": "Ours"}}
-    some = looks(getattr(figures, name)(papers.tables(), **options))
+    draw = getattr(figures, name)
+    labels = {"yours": "Ours"}
+    some = looks(draw(papers.tables(), learners=["yours", "ewc"], labels=labels))
     assert list(some)[:2] == ["Ours", "EWC"]
     assert (some["Ours"], some["EWC"]) == (before["yours"], before["EWC"])
     # The other spare appearance would be that of the first name in the alphabet.

@@ -60,20 +60,9 @@ def same(table, expected):
 def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(name, tmp_path):
     rows = ROWS[ROWS["learner"] == "er"].assign(learner=name)
     layers = invented.layers(["er"], [name, "output"], tasks=2)
-    first_layer = invented.first_layer(["er"], name)
-    tables = StudyTables.read(
-        write(
-            tmp_path,
-            rows,
-            METRICS,
-            layers=layers,
-            first_layer=first_layer,
-        )
-    )
+    tables = StudyTables.read(write(tmp_path, rows, METRICS, layers=layers))
     (learner,) = tables.matrices
-    # By its name a first layer is found among the layers.
-    (first,) = set(tables.first_layer["first_confirmed"])
-    assert first in set(tables.layers["feature"])
+    first, _ = tables.layers["feature"].unique()
     for text in (learner, first):
         assert not is_math_text(text)
         assert text.replace(r"\$", "$") == name

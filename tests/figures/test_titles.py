@@ -57,9 +57,12 @@ def test_notes_on_trainings_are_doubts_about_the_learners_that_are_drawn(
 
 
 def test_a_doubt_about_a_readout_is_one_about_figures_of_layers_that_draw_it():
-    at = {"feature": "conv1", "readout": "linear"}
+    text = f"{UNFINISHED}: loss 1"
     notes = notes_of(
-        *(note(k, f"{UNFINISHED}: loss 1", **at) for k in ("ewc", "untrained"))
+        *(
+            note(k, text, feature="conv1", readout="linear")
+            for k in ("ewc", "untrained")
+        )
     )
     sentences = ["Not converged downstream of conv1: EWC and Untrained (2 runs)"]
     assert doubts(notes, {"ewc": "EWC"}, ["linear"]) == sentences

@@ -158,8 +158,7 @@ def quiet():
     with apart(), pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
         for drawing in (
             "scenarios.commands.run.build",
-            "scenarios.commands.run.show_outcome",
-            "scenarios.commands.model.show_outcome",
+            "scenarios.commands.screen.results.show_outcome",
             "figures.build.Plot.write",
             "probe.results.analysis.Analysis.report",
         ):

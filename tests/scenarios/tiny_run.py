@@ -89,7 +89,9 @@ class Tiny:
     def ran(self, toml=TINY, **flags):
         """Run the study without showing its results, which takes a quarter of it; return it."""
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
-            patch.setattr("scenarios.commands.run.show_outcome", lambda *_, **__: None)
+            patch.setattr(
+                "scenarios.commands.screen.results.show_outcome", lambda *_, **__: None
+            )
             self._run(toml, flags)
         return self
 

@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from rich import progress as bars
-from rich.console import Console
 
 from probe.by_layer.jobs import Job, jobs_of, keys_of
 from probe.by_layer.measurement import Key
@@ -21,7 +20,7 @@ from probe.memory import show_size
 from probe.results.run_directory import FAILURES, failure_file
 from probe.stored_names import OUTPUT
 from probe.tables.sheets import Sheet
-from probe.values.allocation import Allocation, CacheSettings
+from probe.values.allocation import Allocation
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
 from scenarios.execution.pace import effort, pace_of, seconds_left, shown_time
@@ -51,7 +50,14 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
         for key in keys_of(work.plan, job):
             efforts[job, key] = effort(job, key)
         done |= {(job, key) for key in work.finished(job)}
-    with _bar() as progress:
+    with bars.Progress(
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.TaskProgressColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
+    ) as progress:
         bar = progress.add_task(name, total=sum(efforts.values()), completed=0)
         # Set after the bar has begun: the time left is estimated only from this run.
         progress.update(bar, completed=sum(efforts[measured] for measured in done))
@@ -71,18 +77,6 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
                 progress.update(bar, advance=efforts[event], description=latest)
         progress.update(bar, description=name)
     return ends
-
-
-def _bar() -> bars.Progress:
-    """Return a progress bar with a description, the share done, and the time spent and left."""
-    return bars.Progress(
-        bars.TextColumn("{task.description}", markup=False),
-        bars.BarColumn(),
-        bars.TaskProgressColumn(),
-        bars.TimeElapsedColumn(),
-        bars.TextColumn("left"),
-        bars.TimeRemainingColumn(),
-    )
 
 
 def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:
@@ -132,19 +126,19 @@ def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool
     return not failed
 
 
-def show_plan(plans: Allocations, cache: CacheSettings) -> None:
+def show_plan(plans: Allocations, work: Work) -> None:
     """Print the location of each feature's activations while layers downstream are retrained.
 
     The network is named only if there are several.
 
     Args:
         plans: The allocations by network.
-        cache: The memory of one worker.
+        work: The work, with the memory of one worker.
     """
     if not plans:
         return
     show_line(
-        f"cached activations, at most {show_size(cache.budget or 0)} in memory per "
+        f"cached activations, at most {show_size(work.cache.budget or 0)} in memory per "
         "worker:"
     )
     for network, plan in plans.items():
@@ -168,8 +162,8 @@ def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -
     jobs = jobs_of(work.plan)
     processes = min(processes, len(jobs))
     keys_left = {job: work.keys_left(job) for job in jobs}
-    show_sheet(Console(), _jobs_sheet(plan, sizes, keys_left))
-    show_plan(plans, work.cache)
+    show_sheet(_jobs_sheet(plan, sizes, keys_left))
+    show_plan(plans, work)
     seconds = seconds_left(keys_left, pace_of(plan, work.root, jobs), processes)
     time = "unknown: `probe status` estimates it once a measurement is finished"
     if seconds is not None:

@@ -33,10 +33,9 @@ _STYLES = {"costs": "bold red", "helps": "green", "open": "dim"}
 
 
 def show_outcome(
-    console: Console,
     root: Path,
-    omegas: bool = False,
     *,
+    omegas: bool = False,
     trained: bool = True,
     tables: bool = False,
 ) -> None:
@@ -45,7 +44,6 @@ def show_outcome(
     All results are printed where there is no answer, as of a study of outputs alone.
 
     Args:
-        console: The console to print to.
         root: The run directory.
         omegas: Whether to print Kemker's metrics too.
         trained: Whether the run trained its networks; those from checkpoints have no
@@ -58,15 +56,16 @@ def show_outcome(
     results = read_tables(root)
     answered = answers(results, next_of(root))
     if answered:
-        _show_answers(console, answered)
+        _show_answers(answered)
     if tables or not answered:
-        _show_all(console, results, omegas=omegas, trained=trained)
+        _show_all(results, omegas=omegas, trained=trained)
     show_line(f"page: {root / 'report.html'}")
     show_line(f"figures: {root / 'figures'}; tables: {root}/*.csv")
 
 
-def _show_answers(console: Console, answered: Sequence[Answer]) -> None:
+def _show_answers(answered: Sequence[Answer]) -> None:
     """Print the answers on the first methods, each layer in the color of its verdict."""
+    console = Console()
     for answer in answered[:_MOST_ANSWERS]:
         for line, verdict in answer_lines(answer):
             text = Text(printable(line), _STYLES.get(verdict, ""))
@@ -78,21 +77,19 @@ def _show_answers(console: Console, answered: Sequence[Answer]) -> None:
         show_line(f"{len(answered) - _MOST_ANSWERS} more methods: see the page")
 
 
-def _show_all(console: Console, tables: Tables, *, omegas: bool, trained: bool) -> None:
+def _show_all(tables: Tables, *, omegas: bool, trained: bool) -> None:
     """Print all results, and the notes on them."""
     # Only metrics of R: metrics of a feature's matrix A are in the file.
     metrics = where(tables["metrics"], feature="")
     if trained:
-        show_results(console, tables["summary"], metrics)
+        show_results(tables["summary"], metrics)
     for line in note_lines(tables["notes"]):
         show_line(line)
     if omegas:
-        show_omegas(console, metrics, tables["times"])
+        show_omegas(metrics, tables["times"])
 
 
-def show_results(
-    console: Console, summary: pd.DataFrame, metrics: pd.DataFrame
-) -> None:
+def show_results(summary: pd.DataFrame, metrics: pd.DataFrame) -> None:
     """Print a line for each learner, in %: PRA downstream of each feature, and A and F.
 
     Learners that share a network share a table. A and F are Chaudhry 2018's average
@@ -100,7 +97,6 @@ def show_results(
     in the metrics. A study that retrains nothing has no PRA.
 
     Args:
-        console: The console to print to.
         summary: The table of summary.csv.
         metrics: The table of metrics.csv.
     """
@@ -111,7 +107,7 @@ def show_results(
     last = f"average accuracy A and forgetting F after the last task ({main}-head)"
     what = f"Partial Retrain Accuracy, {last}" if any(networks) else f"A{last[1:]}"
     over = f"mean and 95 % interval over {seeds} seeds" if seeds > 1 else "one seed"
-    console.print(printable(f"{what}, in %: {over}"), markup=False)
+    Console().print(printable(f"{what}, in %: {over}"), markup=False)
     # They come in order of k: the last one stays.
     of_head = where(metrics, head=main)
     names = of_head["metric"].str
@@ -125,10 +121,10 @@ def show_results(
             rows = (*of_features, a.get(learner), f.get(learner))
             if any(rows):
                 lines.append((learner, *map(mean_and_interval, rows)))
-        show_sheet(console, Sheet(columns=["method", *features, "A", "F"], lines=lines))
+        show_sheet(Sheet(columns=["method", *features, "A", "F"], lines=lines))
 
 
-def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) -> None:
+def show_omegas(metrics: pd.DataFrame, times: pd.DataFrame) -> None:
     """Print Kemker 2018's table: the Omegas under the main head, model size and training time.
 
     Sizes are in 10^6 bytes, times in seconds for all tasks, the mean over orders and
@@ -136,7 +132,6 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
     tasks gets a table.
 
     Args:
-        console: The console to print to.
         metrics: The table of metrics.csv.
         times: The table of times.csv.
     """
@@ -146,6 +141,7 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
     title = printable(
         f"Kemker's Omegas ({main}-head), model size, training time of a run"
     )
+    console = Console()
     console.print(title, markup=False)
     rows = _rows_by(where(metrics, head=["", main]), "learner", "metric")
     seconds = training_seconds(times)
@@ -167,7 +163,7 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
             cells.append("-" if spent is None else f"{spent:.1f}")
             lines.append((learner, *cells))
         columns = ["method", "base", "new", "all", "MB", "seconds"]
-        show_sheet(console, Sheet(columns=columns, lines=lines))
+        show_sheet(Sheet(columns=columns, lines=lines))
 
 
 def _rows_by(table: pd.DataFrame, *columns: str) -> dict[Any, Any]:

@@ -10,16 +10,16 @@ from probe.tables.sheets import Sheet
 from scenarios.commands.screen.terminal import show_line
 
 
-def show_sheet(console: Console, sheet: Sheet) -> None:
+def show_sheet(sheet: Sheet) -> None:
     """Print a sheet with its heading, if it has one, and the sentences below it.
 
     Only a long first cell of a line is folded; intervals go below their means where it
     is narrow.
 
     Args:
-        console: The console to print to.
         sheet: The sheet.
     """
+    console = Console()
     if sheet.heading:
         console.print(printable(sheet.heading), markup=False, highlight=False)
     table = Table(box=SIMPLE, padding=0, pad_edge=False)

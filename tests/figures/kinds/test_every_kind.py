@@ -75,17 +75,14 @@ for shape, name in product(SHAPES, sorted(set(KINDS) - EXEMPLARS)):
 def tables(shape):
     """Return the tables of a study of that shape."""
     learners, features, tasks, seeds, head = SHAPES[shape]
-    sizes = {
-        "tasks": tasks,
-        "seeds": seeds,
-        "orders": 1,
-        "head": head,
-    }
     return invented.study(
         learners,
         features,
         own=OWN,
-        **sizes,
+        tasks=tasks,
+        seeds=seeds,
+        orders=1,
+        head=head,
     )
 
 

@@ -173,7 +173,7 @@ def test_omegas_have_bars_learner_by_learner():
         assert right is None or left == pytest.approx(right)
         right = left + width
     spread = seen.spread(rows, scale=1)
-    assert seen.bars(axes.containers[-1]) == pytest.approx(spread)
+    assert seen.bars(groups[-1].errorbar) == pytest.approx(spread)
     assert [1, 1] in [list(line.get_ydata()) for line in axes.lines]
     shades = [bars[0].get_facecolor() for bars in groups]
     assert [

@@ -15,16 +15,9 @@ from probe.metrics.scorecard import scorecard
 from probe.metrics.task_predictions import TaskPredictions
 from tests.probe.metrics.test_diaz_rodriguez import PUBLISHED, TABLE_1
 from tests.probe.metrics.test_log_file import ER, MAMMOTH, PYCIL, RUNS, TAG
+from tests.probe.metrics.test_papers import ONE, R
 
 NAIVE = dict(zip(TABLE_1, PUBLISHED["naive"][0], strict=True))
-R = AccuracyMatrix.square(
-    [
-        [0.8, 0.1, 0.2],
-        [0.6, 0.4, 0.1],
-        [0.2, 0.3, 0.5],
-    ]
-)
-ONE = AccuracyMatrix.square([[0.75]])
 GAP = AccuracyMatrix.square(
     np.diag(
         [
@@ -52,7 +45,7 @@ INPUTS = [
     (lambda: Counts.of([0, 1], [0, -1], classes=2), "0..1"),
     (lambda: Counts.of([0.0, 0.7], [0, 1], classes=2), "float64"),
     (lambda: Counts.of([0], [0], classes=2).accuracy([-1]), "0..1"),
-    (lambda: deep_shallow.replay_gap(R, ONE), "1 tasks, A 3"),
+    (lambda: deep_shallow.replay_gap(R, ONE), "A_star has 1 tasks, expected 3"),
     (lambda: cl_stability(NAIVE, (0.5, 0.5)), "2 weights, expected 7"),
     (lambda: cl_stability(NAIVE, (0.2,) * 7), "1.4"),
     (lambda: cl_stability(NAIVE, (0.5, 0.7, -0.2, 0, 0, 0, 0)), "SSS is -0.2"),

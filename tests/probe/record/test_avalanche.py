@@ -199,6 +199,16 @@ def test_each_row_is_the_accuracies_that_avalanche_finds(tmp_path, root, make, c
     assert len(np.unique(rows)) > 1
 
 
+def check_recorded(rec, stream, **settings):
+    """Compare what a strategy evaluates, and an analysis, with the recorder; return the latter."""
+    rows = rows_of(ForgettingProbe(rec), stream)
+    np.testing.assert_array_equal(rows, rec.R.values[1:])
+    model = Model(rec.folder, **settings)
+    found = analyze(model, readouts=["linear"], recipe=Recipe(epochs=1))
+    np.testing.assert_array_equal(found.R.values, rec.R.values)
+    return found
+
+
 def told(model, x, task):
     return model(x, task)
 
@@ -214,13 +224,8 @@ def test_a_network_with_a_head_per_task_is_told_the_task(tmp_path, root):
 
     data = data_of(stream)
     rec = Recorder(tmp_path / "rec", build(), data.test, train=data.train, call=told)
-    np.testing.assert_array_equal(
-        rows_of(ForgettingProbe(rec), stream), rec.R.values[1:]
-    )
-    given = Model(tmp_path / "rec", call=told, fresh=build)
-    found = analyze(given, readouts=["linear"], recipe=Recipe(epochs=1))
+    found = check_recorded(rec, stream, call=told, fresh=build)
     assert found.features == ("features", "output")
-    np.testing.assert_array_equal(found.R.values, rec.R.values)
 
 
 def test_a_masked_head_is_recorded_as_it_grows_and_refused_if_it_was_grown_before(
@@ -236,12 +241,7 @@ def test_a_masked_head_is_recorded_as_it_grows_and_refused_if_it_was_grown_befor
         avalanche_model_adaptation(grown, experience)
     data = data_of(stream)
     rec = Recorder(tmp_path / "rec", build(), data.test, train=data.train, grows="4")
-    np.testing.assert_array_equal(
-        rows_of(ForgettingProbe(rec), stream), rec.R.values[1:]
-    )
-    given = Model(tmp_path / "rec", fresh=lambda: copy.deepcopy(grown))
-    found = analyze(given, readouts=["linear"], recipe=Recipe(epochs=1))
-    np.testing.assert_array_equal(found.R.values, rec.R.values)
+    check_recorded(rec, stream, fresh=lambda: copy.deepcopy(grown))
     with pytest.raises(InputError, match="outputs 0, 1, 2"):
         rows_of(ForgettingProbe(Recorder(tmp_path / "other", grown, data.test)), stream)
 

@@ -210,7 +210,7 @@ def test_of_many_examples_a_thousand_are_read_the_same_each_time(tmp_path):
         ({"layers": ["0"], "train": TRAIN}, "give every=, train="),
         ({"layers": "0", "every": 3, "train": TRAIN}, "layers must be a list"),
         ({"layers": ["conv9"], "every": 3, "train": TRAIN}, "conv9"),
-        ({"every": 0}, "every must be a whole number, 1 or more, got 0"),
+        ({"every": 0}, "every must be 1 or more, got 0"),
     ],
 )
 def test_what_would_fail_after_a_step_fails_before_any(settings, said, tmp_path):

@@ -54,13 +54,13 @@ class Tied(nn.Sequential):
 
 
 def bert():
-    sizes = {
-        "hidden_size": 8,
-        "num_attention_heads": 2,
-        "intermediate_size": 8,
-        "vocab_size": 30,
-    }
-    config = package("transformers").BertConfig(**sizes, num_hidden_layers=1)
+    config = package("transformers").BertConfig(
+        hidden_size=8,
+        num_attention_heads=2,
+        intermediate_size=8,
+        vocab_size=30,
+        num_hidden_layers=1,
+    )
     return package("transformers").BertForSequenceClassification(config)
 
 

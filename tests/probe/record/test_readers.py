@@ -11,8 +11,8 @@ import torch
 
 from probe.metrics.matrix_file import read_log
 from probe.record.checkpoints import Run
-from probe.record.readers import NEVER, READERS
-from probe.record.state_files import fit_state, load_state
+from probe.record.readers.frameworks import READERS
+from probe.record.state_files import NEVER, fit_state, load_state
 from tests.probe.metrics.test_log_file import PRINTED
 from tests.probe.record.readers_nets import RUNS, Facil, Mammoth, Pilot, Pycil, examples
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from probe.errors import InputError
-from probe.record.readers import READERS
+from probe.record.readers.frameworks import READERS
 from tests.probe.record.readers_nets import RUNS
 
 ARGS, LOG = "*/args-*.txt", "tiny_1993_tiny.log"

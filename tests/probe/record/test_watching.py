@@ -70,8 +70,7 @@ def test_a_training_does_not_notice(tmp_path):
 def test_each_test_is_the_accuracy_of_the_network_and_what_diff_says(tmp_path):
     before = learned()
     model = copy.deepcopy(before)
-    settings = {"stop": False, "new": (NEW.x, NEW.y)}
-    rec = recorder(tmp_path, model, **settings)
+    rec = recorder(tmp_path, model, stop=False, new=(NEW.x, NEW.y))
     states = forget(model, rec)
     table = rec._watch.table
     assert table.step.tolist() == [*range(2, 21, 2)]

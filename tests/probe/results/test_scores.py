@@ -133,6 +133,7 @@ def test_a_user_defined_metric_without_a_finite_number_has_a_note():
     [
         (None, (), True),
         (None, (f"{UNFINISHED} after 500 iterations",), False),
+        (None, ("its author writes that it had not converged",), True),
         (History(losses=(2.0, 1.0, 1.0), accuracies=(0.5, 0.5)), (), True),
         (History(losses=(2.0, 1.5, 1.0), accuracies=(0.5, 0.5)), (), False),
     ],

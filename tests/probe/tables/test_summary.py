@@ -16,27 +16,39 @@ from probe.tables.table_file import new_table
 
 
 def a_row(seed, order, value, learner="er", **cells):
-    run = {
+    return {
         "scenario": "digits",
         "network": "cnn3",
         "learner": learner,
         "order": order,
+        "seed": seed,
+        "value": value,
+        **cells,
     }
-    return {**run, "seed": seed, "value": value, **cells}
 
 
 def pra(*run, feature="conv1", depth=1, tasks_seen=4, **cells):
-    at = {"feature": feature, "depth": depth, "tasks_seen": tasks_seen}
-    return a_row(*run, metric="pra", **at, **cells)
+    return a_row(
+        *run,
+        metric="pra",
+        feature=feature,
+        depth=depth,
+        tasks_seen=tasks_seen,
+        **cells,
+    )
 
 
 def accuracy(seed, order, tasks_seen, task_position, value, **cells):
-    at = {
-        "tasks_seen": tasks_seen,
-        "task_position": task_position,
-        "task": f"t{task_position}",
-    }
-    return a_row(seed, order, value, metric="accuracy", **at, **cells)
+    return a_row(
+        seed,
+        order,
+        value,
+        metric="accuracy",
+        tasks_seen=tasks_seen,
+        task_position=task_position,
+        task=f"t{task_position}",
+        **cells,
+    )
 
 
 def table(*rows):

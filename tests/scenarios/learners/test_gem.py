@@ -6,14 +6,12 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from probe.training.loop import Recipe
 from scenarios.learners.gem import project
 from tests.scenarios.learners.tiny_learners import digits, learn, learner, same
 
 TASKS = digits(20).tasks
-Floats = NDArray[np.float64]
 
 
 def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit():

@@ -13,6 +13,7 @@ from probe.by_layer.measurement import Measurement
 from probe.by_layer.networks import Networks
 from probe.by_layer.plan import Plan
 from probe.cut.cuts import Cuts
+from probe.cut.resuming import Starts
 from probe.notes import of_classes
 from probe.readouts.matrix import Matrices, feature_matrices
 from probe.readouts.pooling import Pooling
@@ -48,6 +49,7 @@ class PassContext:
     cache: CacheSettings
     offline: OfflineNetwork
     earlier: dict[Peer, Matrices] = field(default_factory=dict)
+    _starts: list[Starts | None] = field(default_factory=list)
 
     @property
     def scenario(self) -> Scenario:
@@ -69,6 +71,14 @@ class PassContext:
         """Return the cuts of the first network at all features."""
         sample = varied(self.scenario.test.x, SAMPLE)
         return self.networks.cuts(model, self.features[:-1], sample)
+
+    def starts(self, model: nn.Module) -> Starts | None:
+        """Return the values at which passes may start, None where that saves no time."""
+        if not self._starts:
+            cuts = self.shared_cuts(model).each
+            by_depth = sorted(cuts, key=lambda cut: cut.facts.position)
+            self._starts.append(Starts.worthwhile(by_depth))
+        return self._starts[0]
 
     def cuts(
         self, model: nn.Module, features: Collection[str], tails: bool = False

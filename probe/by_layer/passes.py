@@ -121,7 +121,7 @@ def _put_back_sets(
         since,
         context.plan.hybrids,
         context.job.seed,
-        context.shared_cuts(network.model).starts if facts else None,
+        context.starts(network.model) if facts else None,
     )
 
 

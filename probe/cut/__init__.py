@@ -32,6 +32,8 @@ If a check fails, nothing is cached: the whole model is run with the frozen part
 fixed. If that part does not stay fixed either, the model is refused with the reason.
 `planned_cut` does this at one feature, `cuts` at many at once, and again for other
 weights. `candidates` lists all features at which a model can be cut and suggests a set
-of them. `model_call` calls a model and finds the logits in its output, and `channels`
-finds the axis of a value's channels. The rest of the package uses only `interface`.
+of them. `resuming` runs a model under one set of weights after another, each pass from
+where it first differs. `model_call` calls a model and finds the logits in its output,
+and `channels` finds the axis of a value's channels. The rest of the package uses only
+`interface`.
 """

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain
 from typing import cast
 
@@ -25,7 +24,6 @@ from probe.cut.model_call import (
 )
 from probe.cut.names import Name
 from probe.cut.planned_cut import PlannedCut, links_of, planned
-from probe.cut.resuming import Starts
 from probe.cut.trace import Trace, collect, collect_along, trace
 from probe.errors import InputError
 from probe.modules import (
@@ -60,11 +58,6 @@ class Cuts:
     @property
     def _planned(self) -> tuple[PlannedCut, ...]:
         return cast(tuple[PlannedCut, ...], self.each)
-
-    @cached_property
-    def starts(self) -> Starts | None:
-        """The values at which passes of the model may start, None where that saves no time."""
-        return Starts.worthwhile(sorted(self.each, key=lambda cut: cut.facts.position))
 
     @checked
     def at(self, features: Iterable[str]) -> "Cuts":

@@ -23,7 +23,14 @@ from probe.batch import Value, first, kinds, like, tensors
 from probe.cut.checks import ReferenceValues
 from probe.cut.interface import Cut
 from probe.cut.model_call import comparing
-from probe.cut.names import INPUT, LIVE, Name, Tag, TorchCall, eagerly
+from probe.cut.names import (
+    INPUT,
+    LIVE,
+    Name,
+    Tag,
+    TorchCall,
+    eagerly,
+)
 from probe.cut.plan import CutPlan, plan_in_eval
 from probe.cut.planned_cut import PlannedCut
 from probe.cut.replay import Replaying, Sizes
@@ -78,9 +85,17 @@ class Starts:
         trace = features[0].trace
         inputs = tuple((INPUT[0], k) for k in range(len(tensors(trace.sample))))
         form = first(trace.sample, 0)
-        starts = [
-            CutPlan(trace.names, inputs, {}, {}, trace.shapes, {}, form, writes=True)
-        ]
+        whole = CutPlan(
+            names=trace.names,
+            kept=inputs,
+            again={},
+            steps={},
+            shapes=trace.shapes,
+            frozen={},
+            form=form,
+            writes=True,
+        )
+        starts = [whole]
         plans = [(feature, plan_in_eval(feature)) for feature in features]
         with comparing(trace.sample):
             reference = ReferenceValues(trace, plans)
@@ -148,33 +163,44 @@ class Passes:
         Raises:
             NotKept: Passes of this batch cannot be shared.
         """
-        trace = self._starts.trace
         upstream = [exchanged & weights for weights in self._starts.weights]
         for number, present in self._exchanged.items():
             if present != upstream[number]:
                 self._values.pop(number, None)
         deepest = max(self._values)
-        plan = self._starts.plans[deepest]
-        # Copies: what is served may be written into.
-        values = {name: v.clone() for name, v in self._values[deepest].items()}
-        tags = state_tags(self._model, trace.state)
-        run = _Resuming(trace, plan, tags, values, self._sizes)
-        for other in self._starts.plans[deepest + 1 :]:
-            run.wanted.update(other.kept)
-        start = like(plan.form, map(run.value_named, self._starts.plans[0].kept))
+        run = self._starting_at(deepest)
+        start = like(run.plan.form, map(run.value_named, self._starts.plans[0].kept))
         before = global_states()
         drawn = python_draws()
         with eagerly(), run:
             logits = self._run(start)
-        is_same = all(map(torch.equal, before, global_states())) and not drawn()
-        if run.failed or not is_same or any(tag.written for tag in tags.values()):
-            raise NotKept("a pass draws, or writes into what it should read")
-        present_values = {**self._values[deepest], **run.computed}
-        for number, other in enumerate(self._starts.plans):
-            if number not in self._values and present_values.keys() >= {*other.kept}:
-                self._values[number] = {n: present_values[n] for n in other.kept}
+        draws = drawn() or not all(map(torch.equal, before, global_states()))
+        if draws or run.failed:
+            raise NotKept("a pass draws, or reads what it cannot")
+        if any(tag.written for tag in run.state.values()):
+            raise NotKept("a pass writes into parameters or buffers")
+        run.computed.update(self._values[deepest])
+        for number, plan in enumerate(self._starts.plans):
+            is_known = run.computed.keys() >= set(plan.kept)
+            if number not in self._values and is_known:
+                self._values[number] = {name: run.computed[name] for name in plan.kept}
                 self._exchanged[number] = upstream[number]
         return logits
+
+    def _starting_at(self, number: int) -> "_Resuming":
+        """Return a pass that starts at the values of a plan, and keeps those of deeper ones."""
+        # Copies: what is served may be written into.
+        values = {name: value.clone() for name, value in self._values[number].items()}
+        run = _Resuming(
+            self._starts.trace,
+            self._starts.plans[number],
+            state_tags(self._model, self._starts.trace.state),
+            values,
+            self._sizes,
+        )
+        for deeper in self._starts.plans[number + 1 :]:
+            run.wanted.update(deeper.kept)
+        return run
 
 
 class _Resuming(Replaying):
@@ -183,6 +209,7 @@ class _Resuming(Replaying):
     Attributes:
         wanted: The names of values to keep.
         computed: Copies of these values.
+        state: The tags of parameters and buffers.
     """
 
     def __init__(
@@ -194,6 +221,7 @@ class _Resuming(Replaying):
         sizes: Sizes,
     ) -> None:
         super().__init__(plan, state, values, sizes, met=self._keep)
+        self.state = state
         self.wanted = set[Name]()
         self.computed: dict[Name, Tensor] = {}
         self._traced = trace.large

@@ -16,7 +16,7 @@ outside the network's parameters, buffers and plain attributes has changed, and 
 can be said of causes.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import nan
 from statistics import fmean
@@ -77,10 +77,14 @@ def rewind(
 def sets_of(changed: Iterable[str], limit: int = EXACT, seed: int = 0) -> list[Names]:
     """Return the sets of blocks that are put back, of those that have changed."""
     blocks = list(changed)
-    masks = Coalitions(players=len(blocks), limit=limit, seed=seed).masks
-    return [
-        tuple(name for k, name in enumerate(blocks) if mask >> k & 1) for mask in masks
-    ]
+    design = Coalitions(players=len(blocks), limit=limit, seed=seed)
+    return [tuple(_members(blocks, mask)) for mask in design.masks]
+
+
+def _members(blocks: Iterable[str], mask: int) -> Iterator[str]:
+    for k, name in enumerate(blocks):
+        if mask >> k & 1:
+            yield name
 
 
 @immutable(eq=False)

@@ -87,7 +87,11 @@ def test_causes(
     shared: list[SharedPasses],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    networks = {1: network(1), 2: network(2), 3: network(3, slope)}
+    networks = {
+        1: network(1),
+        2: network(2),
+        3: network(3, slope),
+    }
     tables = []
     for worth in (0, inf):
         monkeypatch.setattr(resuming, "_WORTH", worth)
@@ -142,7 +146,10 @@ def test_passes_that_are_wrong_are_not_shared(
     shared: list[SharedPasses], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few examples show it; here no value is said to depend on any weight."""
-    networks = {1: network(1), 2: network(2)}
+    networks = {
+        1: network(1),
+        2: network(2),
+    }
     expected = probe.causes(networks, examples_of(2), features=["0", "1"])
     monkeypatch.setattr(resuming, "_WORTH", 0)
     monkeypatch.setattr(Starts, "weights", [frozenset[str]()] * 3)
@@ -209,7 +216,10 @@ def test_an_interrupted_pass_that_leaves_a_longer_list(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(resuming, "_WORTH", 0)
-    networks = {k: Pooled(in_a_list=True).eval() for k in (1, 2)}
+    networks = {
+        1: Pooled(in_a_list=True).eval(),
+        2: Pooled(in_a_list=True).eval(),
+    }
     test = [(torch.randn(20, 5, 4), torch.arange(20) % 4)] * 2
     with pytest.raises(InputError, match="use try and finally"):
         probe.causes(networks, test, "loss", ["first", "second"])

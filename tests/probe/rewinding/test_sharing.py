@@ -69,21 +69,20 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> list[SharedPasses]:
 
 
 @pytest.mark.parametrize(
-    ("score", "slope", "times"),
+    ("score", "slope", "hybrids", "times"),
     [
-        ("accuracy", 0.1, 2),
-        ("loss", 0.1, 2),
+        ("accuracy", 0.1, 256, 2),
+        ("loss", 0.1, 7, 2),
         # A score may read more than logits, and an attribute may act anywhere.
-        (margin, 0.1, 0),
-        ("loss", 0.3, 0),
+        (margin, 0.1, 256, 0),
+        ("loss", 0.3, 256, 0),
     ],
 )
-@pytest.mark.parametrize("hybrids", [256, 7])
 def test_causes(
     score: Score,
     slope: float,
-    times: int,
     hybrids: int,
+    times: int,
     shared: list[SharedPasses],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -114,8 +113,7 @@ def test_diff(shared: list[SharedPasses], monkeypatch: pytest.MonkeyPatch) -> No
     assert len(shared) == 1
 
 
-@pytest.mark.parametrize("head", ["single", "multi"])
-@pytest.mark.parametrize("hybrids", [256, 7])
+@pytest.mark.parametrize(("head", "hybrids"), [("single", 256), ("multi", 7)])
 def test_analyze(
     head: Literal["single", "multi"],
     hybrids: int,

@@ -166,9 +166,19 @@ def answers_as_text(answers: Iterable[Answer]) -> str:
     return printable("\n".join([*lines, *verdict_lines(shown)]).rstrip(), "\n")
 
 
+_LEGEND = (
+    "accounts for: points lost, averaged over what else is put back; 95 % interval",
+    "o: accuracy in % of a readout of the layer, between untrained and joint",
+    "a verdict judges a change by itself, so it can be open beside a sure share:",
+)
+
+
 def verdict_lines(answers: Iterable[Answer]) -> Iterator[str]:
-    """Yield a line for each verdict in answers, with its meaning."""
-    verdicts = {line.verdict for answer in answers for line in answer.layers}
+    """Yield how to read the table of answers, and a line for each verdict in it."""
+    shown = list(answers)
+    if any(answer.has_causes for answer in shown):
+        yield from _LEGEND
+    verdicts = {line.verdict for answer in shown for line in answer.layers}
     for word, meaning in CAUSE_VERDICTS.items():
         if word in verdicts:
             yield f"{word_of(word):<{_NAME}}{meaning}"

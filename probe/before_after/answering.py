@@ -111,10 +111,12 @@ class Evidence(Findings):
             before = 100 * content.before.value
             after = 100 * content.after.value
             block = self._labels.get(content.block, content.block)
-            known = "not known"
+            untrained = "not known"
             if content.untrained:
-                known = f"{100 * content.untrained.value:.1f}"
-            text = f"old {before:.1f} % before, {after:.1f} after, untrained {known}"
+                untrained = f"{100 * content.untrained.value:.1f}"
+            text = (
+                f"old {before:.1f} % before, {after:.1f} after, untrained {untrained}"
+            )
             yield f"Still there at {block}: {text}."
 
     def _recommended(self) -> list[Measured]:

@@ -14,7 +14,6 @@ results raises `RESULTS_VERSION` instead. Libraries are not hashed.
 """
 
 import ast
-import gc
 import hashlib
 from functools import cache
 
@@ -75,12 +74,6 @@ def modules_of(module: str) -> frozenset[str]:
 @cache
 def _syntax(module: str) -> tuple[str, tuple[str, ...]]:
     """Return a hash of a module without docstrings, and the modules of this package it imports."""
-    # Syntax trees have no cycles: looking for some would take half as long again.
-    collects = gc.isenabled()
-    gc.disable()
     tree = ast.parse(SOURCES.get(module, b""))
     ours = tuple(name for name in imported_names(tree) if name in SOURCES)
-    digest = syntax_hash(tree)
-    if collects:
-        gc.enable()
-    return digest, ours
+    return syntax_hash(tree), ours

@@ -91,7 +91,7 @@ class TrainedNetwork:
                 check_outputs(self.logits, scenario.test)
             by_head, losses = self._heads().predict(logits_of, check=True)
         test = scenario.test_examples
-        main = "multi" if self.task_aware else "single"
+        main = self._heads().main
         heads = [head] if head else list(by_head)
         predicted = {name: scenario.in_callers_order(by_head[name]) for name in heads}
         if self.recorded and not head:
@@ -154,10 +154,10 @@ class TrainedNetwork:
                     run=self._finite,
                 )
                 sets = sets_of(changed, limit, seed)
-                if shared.are_right(some(self.scenario.test)):
-                    tested = shared.tested(
-                        lambda: self._tested_together(shared, sets, position)
-                    )
+                tested = shared.tested(
+                    lambda: self._tested_together(shared, sets, position),
+                    [some(task.test) for task in self.scenario.tasks],
+                )
             if tested is None:
                 tested = rewind(
                     model,
@@ -232,7 +232,7 @@ class TrainedNetwork:
     def _of_main(self, predicted: ByHead) -> Tested:
         """Return predictions and losses under the main head, in the caller's order."""
         by_head, losses = predicted
-        of_main = by_head["multi" if self.task_aware else "single"]
+        of_main = by_head[self._heads().main]
         in_order = self.scenario.in_callers_order
         return in_order(of_main), in_order(losses.clamp(max=_LARGEST).half())
 

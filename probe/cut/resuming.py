@@ -85,7 +85,7 @@ class Starts:
         trace = features[0].trace
         inputs = tuple((INPUT[0], k) for k in range(len(tensors(trace.sample))))
         form = first(trace.sample, 0)
-        whole = CutPlan(
+        at_input = CutPlan(
             names=trace.names,
             kept=inputs,
             again={},
@@ -95,7 +95,7 @@ class Starts:
             form=form,
             writes=True,
         )
-        starts = [whole]
+        starts = [at_input]
         plans = [(feature, plan_in_eval(feature)) for feature in features]
         with comparing(trace.sample):
             reference = ReferenceValues(trace, plans)
@@ -131,8 +131,8 @@ class Passes:
         run: Callable[[Value], Tensor],
         x: Value,
     ) -> None:
-        whole = starts.plans[0]
-        if kinds(first(x, 0)) != kinds(whole.form):
+        at_input = starts.plans[0]
+        if kinds(first(x, 0)) != kinds(at_input.form):
             raise NotKept("an input has another form")
         self._starts = starts
         self._model = model
@@ -141,7 +141,7 @@ class Passes:
         shapes = starts.trace.shapes.items()
         self._sizes = {name: shape.at(len(rows[0])) for name, shape in shapes}
         # By plan; and the weights upstream that were exchanged.
-        inputs: Mapping[Name, Tensor] = dict(zip(whole.kept, rows, strict=True))
+        inputs: Mapping[Name, Tensor] = dict(zip(at_input.kept, rows, strict=True))
         self._values = {0: inputs}
         self._exchanged = {0: frozenset[str]()}
 

@@ -45,7 +45,7 @@ class SharedPasses:
     run: Callable[[Value], Tensor]
 
     @torch.no_grad()
-    def are_right(self, few: Value) -> bool:
+    def _are_right(self, few: Value) -> bool:
         """Return whether a few examples have the same logits, bit for bit, as in whole passes.
 
         Each block is put back by itself: so passes start at every value. What differs in
@@ -58,7 +58,8 @@ class SharedPasses:
             return False
         with self._restored():
             passes = Passes(self.starts, self.model, self.run, few)
-            for names in self.by_beginning([(), *((name,) for name in self.changed)]):
+            sets = [(name,) for name in self.changed]
+            for names in self.by_beginning([(), *sets]):
                 logits = self._logits(passes, names)
                 with self._put_back(names):
                     if not identical(logits, self.run(mapped(few, torch.clone))):
@@ -70,14 +71,18 @@ class SharedPasses:
         """Sort sets of blocks so that sets with the same first blocks follow each other."""
         return sorted(sets, key=lambda names: [name in names for name in self.changed])
 
-    def tested(self, test: Callable[[], Tested]) -> Tested | None:
+    def tested(
+        self, test: Callable[[], Tested], samples: Iterable[Value]
+    ) -> Tested | None:
         """Return what a test of these passes returns, None if they cannot be shared.
 
         Args:
             test: The test.
+            samples: A few examples of each task, (n, ...), to compare with whole passes.
         """
-        with self._restored():
-            return test()
+        if all(map(self._are_right, samples)):
+            with self._restored():
+                return test()
         return None
 
     def logits(self, x: Value, sets: Sequence[Names]) -> Iterator[Tensor]:

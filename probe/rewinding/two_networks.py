@@ -1,6 +1,12 @@
 """Two networks: the last one with sets of its blocks put back to those of an earlier one."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import cached_property, partial
 
 import numpy as np
@@ -41,7 +47,7 @@ class TwoNetworks:
         task: The number of tasks that the earlier network has learned, from 1.
         hybrids: The number of sets of blocks up to which all are tested.
         everywhere: Whether each set is tested on the examples of all tasks.
-        progress: Function that wraps the sets, as `tqdm` does.
+        progress: Function that wraps the passes, as `tqdm` does.
     """
 
     earlier: nn.Module
@@ -66,10 +72,7 @@ class TwoNetworks:
     @cached_property
     def rewinding(self) -> Rewinding:
         """The scores by set of blocks put back."""
-        shared = self._shared_passes()
-        scores = None
-        if shared:
-            scores = shared.tested(partial(self._shared_scores, shared))
+        scores = self._shared_scores()
         if scores is None:
             scores = rewind(
                 self.last,
@@ -82,9 +85,10 @@ class TwoNetworks:
         of_task = self.tests.task_of == self.task - 1
         return Rewinding(scores=scores, of_task=of_task, limit=self.hybrids)
 
-    def _shared_passes(self) -> SharedPasses | None:
-        """Return passes that share their beginnings, None where the score needs whole ones."""
-        if self.parts.starts is None or callable(self.tests.score):
+    def _shared_scores(self) -> dict[Names, Floats] | None:
+        """Return the scores by set of blocks, of passes that share; None if they cannot."""
+        # A score of the user's own may read more than logits.
+        if callable(self.tests.score) or self.parts.starts is None:
             return None
         shared = SharedPasses(
             model=self.last,
@@ -93,14 +97,12 @@ class TwoNetworks:
             starts=self.parts.starts,
             run=partial(self.tests.model.class_call, self.last),
         )
+        samples = [on_device_of(self.last, varied(x, FEW)) for x, _ in self.tests.data]
         with tested(self.last):
-            for x, _ in self.tests.data:
-                if not shared.are_right(on_device_of(self.last, varied(x, FEW))):
-                    return None
-        return shared
+            return shared.tested(partial(self._by_batch, shared), samples)
 
     @torch.no_grad()
-    def _shared_scores(self, shared: SharedPasses) -> dict[Names, Floats]:
+    def _by_batch(self, shared: SharedPasses) -> dict[Names, Floats]:
         """Return the scores by set of blocks, measured batch by batch."""
         sets = sets_of(self.changed, self.hybrids)
         scores = {names: np.zeros(len(self.tests.task_of)) for names in sets}
@@ -112,14 +114,15 @@ class TwoNetworks:
             of_batches = batches(x, self.tests.batch_size)
             steps.extend((k, rows, of_task) for rows in of_batches)
         passes = self._passes(shared, steps)
-        with tested(self.last):
-            for _ in self.progress(range(sum(len(of_task) for *_, of_task in steps))):
-                names, indices, values = next(passes)
-                scores[names][indices] = values
+        for _ in self.progress(range(sum(len(of_task) for *_, of_task in steps))):
+            names, indices, values = next(passes)
+            scores[names][indices] = values
         return scores
 
     def _passes(
-        self, shared: SharedPasses, steps: Iterable[tuple[int, Tensor, Sequence[Names]]]
+        self,
+        shared: SharedPasses,
+        steps: Iterable[tuple[int, Tensor, Sequence[Names]]],
     ) -> Iterator[tuple[Names, NDArray[np.int64], Floats]]:
         """Yield sets of blocks, and the indices and scores of a batch of examples."""
         for k, rows, sets in steps:

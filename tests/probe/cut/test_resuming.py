@@ -32,7 +32,7 @@ SMALL = {**HOSTILE, **CHAINS}
 del SMALL["noise_before"]  # every value in it is drawn
 
 
-def found(net: Net, model: nn.Module, sample: Inputs, call: ModelCall) -> list[Cut]:
+def cuts_of(net: Net, model: nn.Module, sample: Inputs, call: ModelCall) -> list[Cut]:
     features = list(net.features) or spread(net, model, sample, 4)
     cuts = find_each(model, features, sample, call, "tail")
     return sorted(cuts, key=lambda cut: cut.facts.position)
@@ -93,7 +93,7 @@ def test_every_set_of_blocks_in_any_order(name: str) -> None:
     try:
         model, sample, others = net.made()
         model = unwrapped(model).eval()
-        cuts = found(net, model, sample, call)
+        cuts = cuts_of(net, model, sample, call)
         starts = Starts.at(cuts)
     except InputError:
         pytest.skip("a network that is refused")

@@ -1,6 +1,6 @@
 """Causes are the same, to the last bit, whether hybrids share the beginnings of passes or not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import inf
 from typing import Literal, TypeVar
 
@@ -58,8 +58,10 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> list[SharedPasses]:
     passes: list[SharedPasses] = []
     tested = SharedPasses.tested
 
-    def noted(self: SharedPasses, test: Callable[[], Tested]) -> Tested | None:
-        result = tested(self, test)
+    def noted(
+        self: SharedPasses, test: Callable[[], Tested], samples: Iterable[Tensor]
+    ) -> Tested | None:
+        result = tested(self, test, samples)
         if result is not None:
             passes.append(self)
         return result

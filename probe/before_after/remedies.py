@@ -64,7 +64,7 @@ HALF = "1/2 of before, averaged"
 """The names of some remedies."""
 
 _TRAININGS = {
-    EVERYTHING: "all fine-tuned",
+    EVERYTHING: "all layers fine-tuned",
     HEAD: "the head fine-tuned",
     NEW_HEAD: "a new head",
 }
@@ -214,7 +214,7 @@ class Workshop:
         for k in PER_CLASS:
             stock = f"{PER_TARGET * k} stored"
             if stored.has_classes:
-                stock = f"{k} of each class"
+                stock = f"{k} a class"
             draws = [stored.draw(k, self.seed + draw) for draw in range(DRAWS)]
             n_examples = len(draws[0][1])
             if n_examples == n_before:

@@ -19,7 +19,12 @@ MEASURED = {"accuracy": "", "floor": UNTRAINED, "ceiling": OFFLINE}
 AmountOf = Callable[[str], float | None]
 """A function that returns the amount of a readout, None for others, such as `multiple_of`."""
 
-_WORDS = {OPEN: CANNOT_TELL, "costs": "at fault", "repairs": "undo mends"}
+_WORDS = {
+    OPEN: CANNOT_TELL,
+    "costs": "at fault",
+    "repairs": "with others",
+    "harms": "half shown",
+}
 _NARROW = 0.3  # of the interval of a share that is shown
 _UNSEEN = 0.0005  # of an accuracy, which rounds to no tenth of a point
 

@@ -136,9 +136,9 @@ def test_a_bias_for_each_class_by_gradient_descent(after, table):
 @pytest.mark.parametrize(
     ("remedy", "names", "k"),
     [
-        ("all fine-tuned on 5 of each class", None, 5),
-        ("the head fine-tuned on 20 of each class", ["6.weight", "6.bias"], 20),
-        ("a new head on 5 of each class", ["6.weight", "6.bias"], 5),
+        ("all layers fine-tuned on 5 a class", None, 5),
+        ("the head fine-tuned on 20 a class", ["6.weight", "6.bias"], 20),
+        ("a new head on 5 a class", ["6.weight", "6.bias"], 5),
     ],
 )
 def test_training_on_stored_examples(after, table, remedy, names, k):

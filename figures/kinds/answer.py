@@ -3,8 +3,8 @@
 x: left, points of accuracy (of 100) that were forgotten, from causes.csv; right,
 accuracy of a readout in %, from layers.csv; y: the layer, from input to output; a pair
 of panels for each learner. Left, bars with 95 % intervals add up to what was forgotten.
-Right, a dot is what is still there, a line goes from an untrained network to one that
-was trained on all tasks at once; its dotted end was never learned.
+Right, a dot is what is still there, a band goes from an untrained network to one that
+was trained on all tasks at once; its empty end was never learned.
 
 A bar far to the right and a dot far to the right agree where a readout learns its way
 around a changed layer: the layer cost points, and still holds the tasks.
@@ -34,15 +34,15 @@ TABLES = ("layers", "causes", "measurements")
 
 _COST = "#D55E00"
 _HELD = "#0072B2"
+_BAND = "0.82"
 _ROW = 0.2  # inches: height of a row
 _dot = partial(Line2D, [], [], color=_HELD, marker="o", linestyle="")
 _KEYS: list[Entry] = [
-    Patch(
-        color=_COST, alpha=0.6, label="forgotten points that its change accounts for"
-    ),
+    Patch(color=_COST, alpha=0.6, label="points its change accounts for"),
     _dot(label="still there"),
     _dot(markerfacecolor="white", label="below untrained"),
-    Line2D([], [], color="0.3", label="untrained to joint (dotted: never learned)"),
+    Patch(color=_BAND, label="untrained to joint"),
+    Patch(facecolor="white", edgecolor=_BAND, label="never learned"),
 ]
 
 
@@ -64,7 +64,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     titles = []
     for answer in shown:
         title = _title(answer, page)
-        titles += [title, "Still there (%)"] if has_causes else [title]
+        titles += [title, "Accuracy (%)"] if has_causes else [title]
     each = 2 if has_causes else 1
     across = each * page.across(2) if len(shown) > 1 else each
     (grid,) = page.blocks([titles], across, wide=len(shown) > 1, share_y=False)
@@ -129,16 +129,23 @@ def _draw_costs(axes: Axes, layers: Sequence[LayerLine]) -> None:
 
 
 def _draw_held(axes: Axes, layers: Sequence[LayerLine]) -> None:
-    """Draw a line from untrained to joint, and a dot where the accuracy is, for each layer."""
+    """Draw a band from untrained to joint, and a dot where the accuracy is, for each layer."""
     axes.set_xlim(-3, 103)
     axes.set_xticks([0, 50, 100])
     for y, line in enumerate(layers):
         if line.untrained is not None and line.joint is not None:
             never = line.never_learned.value if line.never_learned else 0.0
             learned = max(line.joint - never, line.untrained)
-            ends = [100 * line.untrained, 100 * learned, 100 * line.joint]
-            for part, look in ((ends[:2], "-"), (ends[1:], ":"), (ends[::2], "|")):
-                axes.plot(part, [y, y], look, color="0.3", linewidth=1, zorder=1)
+            ends = 100 * np.array([line.untrained, learned, line.joint])
+            axes.barh(
+                [y, y],
+                np.diff(ends),
+                left=ends[:2],
+                height=0.5,
+                color=[_BAND, "white"],
+                edgecolor=_BAND,
+                zorder=1,
+            )
         if line.held is not None:
             fill = "white" if line.below_untrained else _HELD
             axes.plot(
@@ -169,8 +176,8 @@ def _describe(page: Page, shown: Sequence[Answer]) -> None:
         "accounts for; with more classes that compete they add up to what was forgotten",
         "; ".join(f"{word_of(word)}: {CAUSE_VERDICTS[word]}" for word in words),
         f"Dots: accuracy of the readout {captions.together(readouts)} after all tasks, "
-        "hollow if it is below that of an untrained network; lines: from there to a "
-        "network that was trained on all tasks at once, dotted where it was never learned"
+        "hollow if it is below that of an untrained network; bands: from there to a "
+        "network that was trained on all tasks at once, empty where it was never learned"
         if readouts
         else "",
         readouts=readouts,

@@ -131,7 +131,7 @@ class Answer:
         width = min(_NAME, max(map(len, names)))
         yield (
             f"{cut(title, width):<{width}} "
-            f"{'accounts for':<26}{'put back: old':>14}{new}"
+            f"{'accounts for [95 %]':<26}{'put back: old':>14}{new}"
         )
         largest = max(abs(line.share.value) for line in blocks)
         for line in blocks[:_LINES]:

@@ -4,7 +4,7 @@ x: left, points of accuracy (of 100) that were forgotten, from causes.csv; right
 accuracy of a readout in %, from layers.csv; y: the layer, from input to output; a pair
 of panels for each learner. Left, bars with 95 % intervals add up to what was forgotten.
 Right, a dot is what is still there, a band goes from an untrained network to one that
-was trained on all tasks at once; its empty end was never learned.
+was trained on all tasks at once, and a tick is the accuracy right after each task.
 
 A bar far to the right and a dot far to the right agree where a readout learns its way
 around a changed layer: the layer cost points, and still holds the tasks.
@@ -42,7 +42,7 @@ _KEYS: list[Entry] = [
     _dot(label="still there"),
     _dot(markerfacecolor="white", label="below untrained"),
     Patch(color=_BAND, label="untrained to joint"),
-    Patch(facecolor="white", edgecolor=_BAND, label="never learned"),
+    Line2D([], [], color="0.3", marker="|", linestyle="", label="right after the task"),
 ]
 
 
@@ -129,23 +129,16 @@ def _draw_costs(axes: Axes, layers: Sequence[LayerLine]) -> None:
 
 
 def _draw_held(axes: Axes, layers: Sequence[LayerLine]) -> None:
-    """Draw a band from untrained to joint, and a dot where the accuracy is, for each layer."""
+    """Draw a band from untrained to joint, and what was and is there, for each layer."""
     axes.set_xlim(-3, 103)
     axes.set_xticks([0, 50, 100])
     for y, line in enumerate(layers):
         if line.untrained is not None and line.joint is not None:
-            never = line.never_learned.value if line.never_learned else 0.0
-            learned = max(line.joint - never, line.untrained)
-            ends = 100 * np.array([line.untrained, learned, line.joint])
-            axes.barh(
-                [y, y],
-                np.diff(ends),
-                left=ends[:2],
-                height=0.5,
-                color=[_BAND, "white"],
-                edgecolor=_BAND,
-                zorder=1,
-            )
+            start = 100 * line.untrained
+            axes.barh(y, 100 * line.joint - start, 0.5, start, color=_BAND, zorder=1)
+            if line.never_learned:
+                learned = 100 * (line.joint - line.never_learned.value)
+                axes.plot(learned, y, color="0.3", marker="|", markersize=7)
         if line.held is not None:
             fill = "white" if line.below_untrained else _HELD
             axes.plot(
@@ -177,7 +170,7 @@ def _describe(page: Page, shown: Sequence[Answer]) -> None:
         "; ".join(f"{word_of(word)}: {CAUSE_VERDICTS[word]}" for word in words),
         f"Dots: accuracy of the readout {captions.together(readouts)} after all tasks, "
         "hollow if it is below that of an untrained network; bands: from there to a "
-        "network that was trained on all tasks at once, empty where it was never learned"
+        "network that was trained on all tasks at once; ticks: right after each task"
         if readouts
         else "",
         readouts=readouts,

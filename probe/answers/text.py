@@ -80,7 +80,7 @@ def _guilty(answer: Answer) -> str:
     if not answer.has_causes:
         return "by which layers is not measured"
     if names := answer.main_layers:
-        text = f"over half by {listed(names)}"
+        text = f"over half by {' + '.join(names)}"
         if unsettled := answer.unsettled:
             return f"{text} ({listed(unsettled)}: {CANNOT_TELL})"
         return text
@@ -163,24 +163,29 @@ def answers_as_text(answers: Iterable[Answer]) -> str:
     lines = []
     for answer in shown:
         lines += [*(line for line, _ in answer_lines(answer)), ""]
-    return printable("\n".join([*lines, *verdict_lines(shown)]).rstrip(), "\n")
+    return printable("\n".join([*lines, *legend(shown)]).rstrip(), "\n")
 
 
 _LEGEND = (
-    "accounts for: points lost, averaged over what else is put back; 95 % interval",
-    "o: accuracy in % of a readout of the layer, between untrained and joint",
-    "a verdict judges a change by itself, so it can be open beside a sure share:",
+    "accounts for: its share of the points forgotten, with 95 % interval",
+    "o: accuracy in % of a readout of the layer; left of the scale: below untrained",
+    "never learned: points below joint right after the task",
 )
 
 
-def verdict_lines(answers: Iterable[Answer]) -> Iterator[str]:
+def legend(answers: Iterable[Answer]) -> Iterator[str]:
     """Yield how to read the table of answers, and a line for each verdict in it."""
     shown = list(answers)
     if any(answer.has_causes for answer in shown):
         yield from _LEGEND
-    verdicts = {line.verdict for answer in shown for line in answer.layers}
+    yield from meanings(line.verdict for answer in shown for line in answer.layers)
+
+
+def meanings(verdicts: Iterable[str]) -> Iterator[str]:
+    """Yield a line for each verdict among some."""
+    shown = set(verdicts)
     for word, meaning in CAUSE_VERDICTS.items():
-        if word in verdicts:
+        if word in shown:
             yield f"{word_of(word):<{_NAME}}{meaning}"
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from probe.answers.record import Interval
-from probe.answers.text import bar, cut, wrapped
+from probe.answers.text import bar, cut, meanings, wrapped
 from probe.immutable import immutable
 
 _NAME = 18
@@ -121,6 +121,7 @@ class Answer:
         yield from wrapped("means", self.meaning)
         yield from wrapped("next", [self.remedy(line) for line in self.next])
         yield from wrapped("believe", self.belief)
+        yield from meanings(line.verdict for line in self.blocks + self.inside)
 
     def _table(self, blocks: Sequence[BlockLine], title: str) -> Iterator[str]:
         """Yield a line for each block, under a header."""

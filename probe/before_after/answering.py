@@ -117,7 +117,7 @@ class Evidence(Findings):
             text = (
                 f"old {before:.1f} % before, {after:.1f} after, untrained {untrained}"
             )
-            yield f"Still there at {block}: {text}."
+            yield f"Still readable at {block}: {text}."
 
     def _recommended(self) -> list[Measured]:
         """Return the recommended remedies, the best ranks first.

@@ -189,7 +189,9 @@ class Findings:
         if self.kind == OTHER:
             return [f"Not only tensors and attributes differ: {self._other}."]
         if self.kind == STATISTICS_ONLY and set(self.kinds) != {STATISTICS}:
-            return ["Norm statistics did most of it: putting them back returns it."]
+            return [
+                "Norm statistics account for most of it; putting them back restores it."
+            ]
         if self.kind == NEW_DOMAIN and self.put_back.traded:
             traded = self.put_back.traded
             return [

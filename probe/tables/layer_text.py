@@ -22,8 +22,9 @@ AmountOf = Callable[[str], float | None]
 _WORDS = {
     OPEN: CANNOT_TELL,
     "costs": "at fault",
-    "repairs": "with others",
-    "harms": "half shown",
+    "repairs": "repair only",
+    "breaks": "harm only",
+    "harms": "suspected",
 }
 _NARROW = 0.3  # of the interval of a share that is shown
 _UNSEEN = 0.0005  # of an accuracy, which rounds to no tenth of a point

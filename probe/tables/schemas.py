@@ -91,15 +91,15 @@ OPEN = "open"
 CANNOT_TELL = "cannot tell"
 
 CAUSE_VERDICTS: Mapping[str, str] = {
-    "costs": "its change does harm, and undoing it repairs: both are shown",
-    "repairs": "undoing it repairs; its change does harm only with those of others",
-    "breaks": "its change does harm, but undoing only it repairs nothing",
-    "harms": "its change does harm, or undoing it repairs: only one is shown",
-    "helps": "its change serves the old tasks, and undoing it would hurt",
+    "costs": "its change does harm, and undoing it repairs",
+    "repairs": "undoing it repairs; its change alone does no harm",
+    "breaks": "its change does harm; undoing it alone repairs nothing",
+    "harms": "only one is shown: its change does harm, or undoing it repairs",
+    "helps": "its change serves the old tasks, and undoing it hurts",
     "together": "it does something only together with other layers",
     "depends": "what its change does depends on the other layers",
     "none": "its change does nothing",
-    OPEN: "neither harm nor repair is shown; more trainings might tell",
+    OPEN: "neither is shown, though its share may be; more trainings might tell",
 }
 """The verdicts on the change of a layer, with their meanings, see `probe.rewinding.verdicts`."""
 

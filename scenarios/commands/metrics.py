@@ -76,8 +76,8 @@ def _summary(card: Scorecard, tasks: int) -> str:
     change = values["gem", "bwt"]
     if accuracy is None or change is None:
         return f"{tasks} tasks: what was forgotten cannot be told from these cells"
-    last = f"accuracy on {tasks} tasks: {100 * accuracy:.1f} % after the last"
-    return f"{last}; {-100 * change:.1f} points lost of earlier ones"
+    last = f"average accuracy after {tasks} tasks: {100 * accuracy:.1f} %"
+    return f"{last}; backward transfer: {100 * change:.1f} points"
 
 
 def _show_reading(reading: Reading) -> None:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from probe.answers.record import Answer
 from probe.answers.study import answers
-from probe.answers.text import answer_lines, verdict_lines
+from probe.answers.text import answer_lines, legend
 from probe.errors import printable
 from probe.results.run_directory import next_of
 from probe.tables.folder import read_tables
@@ -71,7 +71,7 @@ def _show_answers(answered: Sequence[Answer]) -> None:
             text = Text(printable(line), _STYLES.get(verdict, ""))
             console.print(text, soft_wrap=True)
         console.print()
-    for row in verdict_lines(answered[:_MOST_ANSWERS]):
+    for row in legend(answered[:_MOST_ANSWERS]):
         console.print(printable(row), style="dim", markup=False, highlight=False)
     if len(answered) > _MOST_ANSWERS:
         show_line(f"{len(answered) - _MOST_ANSWERS} more methods: see the page")

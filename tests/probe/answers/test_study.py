@@ -69,12 +69,12 @@ def test_the_headline_names_the_fewest_layers_that_account_for_more_than_half():
     assert answer(causes=causes()).main_layers == ["conv2"]
     competing = answer(causes=causes(competition=0.3))
     assert competing.main_layers == ["conv2", "more classes"]
-    assert headline(competing).endswith("over half by conv2, more classes")
+    assert headline(competing).endswith("over half by conv2 + more classes")
     assert answer(causes=causes(competition=-0.9)).main_layers == []
     # A layer that may have cost more than those named stands beside them.
     for competition, words in (
         (0.9, "more classes"),
-        (0.6, "more classes, output (conv2: cannot tell)"),
+        (0.6, "more classes + output (conv2: cannot tell)"),
     ):
         untold = causes(("costs", "open", "costs"), competition=competition)
         assert headline(answer(causes=untold)).endswith(f"over half by {words}")

@@ -49,7 +49,7 @@ def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
     )
     out = probe("metrics R.npy --percent")[1]
     assert out.startswith(
-        "accuracy on 2 tasks: 65.0 % after the last; 40.0 points lost of"
+        "average accuracy after 2 tasks: 65.0 %; backward transfer: -40.0"
     )
     assert "R.npy: in percent; first row: before any training; one matrix" in out
     assert card["gem"]["fwt"] == pytest.approx(0.1 - 0.3)

@@ -1,26 +1,23 @@
-"""The addresses of results, what each depends on by its definition, and settings to alter.
+"""The addresses of results, what each depends on by its definition, and altered settings.
 
 A result is stored under the fingerprint of its job and the digest of its settings: its
-address. `RULES` names the results that depend on a setting of a study.
+address, to which the code that makes it is added here.
 """
 
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import NoneType
-from typing import Literal, get_args, get_origin, get_type_hints
-
-from pydantic import BaseModel
 
 from probe.by_layer.jobs import jobs_of, keys_of
+from probe.by_layer.measurement import Key
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
-from probe.by_layer.planned_probing import PlannedReadout
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
-from probe.readouts.readout import entry_of
 from probe.results.run_directory import store_of
-from probe.stored_names import DIAGNOSTICS, OUTPUT, PutBack, ReadoutName
+from probe.stored_names import DIAGNOSTICS, PutBack, ReadoutName
+from probe.tasks import data_hash
 from probe.training.recipe import RecipeChanges
+from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
 from scenarios.study.study_file import check_study
 from scenarios.study.training import first_task_store
@@ -36,31 +33,40 @@ class Result:
     learner: str
     tasks: tuple[int, ...]
     seed: int
-    without: int = 0
-    tasks_seen: int = 0
-    feature: str = ""
-    readout: ReadoutName = OUTPUT
+    without: int
+    tasks_seen: int
+    feature: str
+    readout: ReadoutName
+
+    @property
+    def run(self):
+        return self.learner, self.tasks, self.seed, self.without
 
     @property
     def is_first_task(self):
         return self.readout == FIRST_TASK
 
 
-def addresses(plan, learners=None, root=Path("run")):
-    """Return the address of every result: fingerprint, digest of settings, and code."""
+def result_of(job, key):
+    """Return the result of a job under a key."""
+    run = job.learner, job.tasks, job.seed, job.without
+    return Result(*run, key.tasks_seen, key.feature, key.readout)
+
+
+def addresses(plan, learners=None):
+    """Return the address of every result of a plan; of first trainings if learners are given."""
     address_of = {}
     for job in jobs_of(plan):
-        store = store_of(plan, root, job)
-        run = (job.learner, job.tasks, job.seed, job.without)
+        store = store_of(plan, Path("run"), job)
         for key in keys_of(plan, job):
-            result = Result(*run, key.tasks_seen, key.feature, key.readout)
-            address_of[result] = store.folder.name, key.settings, store.code
+            address = store.folder.name, key.settings, store.code
+            address_of[result_of(job, key)] = address
         if learners:
             learner = object.__new__(LEARNERS[job.kind])
             learner.settings = learners[job.learner]
             if first := first_task_store(plan, job, learner, store):
                 address = first.folder.name, "", first.code
-                address_of[Result(*run, readout=FIRST_TASK)] = address
+                address_of[result_of(job, Key(0, "", FIRST_TASK))] = address
     return address_of
 
 
@@ -71,10 +77,10 @@ def of_study(study, stream=None, device=CPU):
 
 def assert_only(before, after, depends):
     """Check that exactly those results have moved that depend on what has changed."""
+    common = before.keys() & after.keys()
     if depends is everything:
         assert not {*before.values()} & {*after.values()}
         return
-    common = before.keys() & after.keys()
     assert common
     moved = {result for result in common if before[result] != after[result]}
     assert moved == {result for result in common if depends(result)}
@@ -89,6 +95,10 @@ def everything(_):
 
 def nothing(_):
     return False
+
+
+def beyond_first_task(result):
+    return not result.is_first_task
 
 
 def retrained(result):
@@ -115,13 +125,12 @@ def with_permuted_labels(result):
     return at_end and hidden and not special
 
 
-def of_learners(names, without_ceiling=()):
+def of_learners(names, own_network=()):
     """Results of learners, and similarities to the offline network if that is one of them."""
 
     def depends(result):
         compared = result.readout.base == DIAGNOSTICS and result.learner not in CONTROLS
-        has_ceiling = result.learner not in without_ceiling
-        similar = OFFLINE in names and compared and has_ceiling
+        similar = OFFLINE in names and compared and result.learner not in own_network
         return result.learner in names or similar
 
     return depends
@@ -132,9 +141,9 @@ RULES = {
     "report.*": nothing,
     "network.features": of_blocks,
     "storage": retrained,
-    "orders": nothing,
+    "orders*": nothing,
     "seeds": nothing,
-    "probing.readouts.*.steps": nothing,
+    "probing.readouts.*": nothing,
     "probing.budget": nothing,
     "probing.batch_norm": nothing,
     "probing.checkpoints": nothing,
@@ -144,43 +153,48 @@ RULES = {
     "probing.blocks": of_sets,
     "probing.controls": with_permuted_labels,
 }
-"""What depends on a setting, by the pattern of its path; learners and recipes are below."""
-
-OF_FIRST_TASK = ("training", "loss_classes")
-"""The settings of a learner that act on its first task."""
+"""What depends on a setting, by the pattern of its path, beside those of `of_change`."""
 
 
 def of_change(study, changed, path):
     """Return what depends on the setting of a study at a path; KeyError without a rule."""
-    own_network = {n for n, s in study.learners.items() if LEARNERS[s.kind].own_features}
-    names = {*study.all_learners}
-    if "training" in path or path[0] == "retraining":
-        before = recipes(study)
-        after = recipes(changed)
-        differing = {name for name in before if before[name] != after[name]}
-        depends = of_learners(differing, own_network)
-        tails = retrained if RETRAIN in differing else nothing
-        return lambda result: depends(result) or tails(result)
-    if path[0] == "learners":
-        depends = of_learners({path[1]}, own_network)
-        at_first = path[2] in OF_FIRST_TASK
-        return lambda result: depends(result) and (at_first or not result.is_first_task)
-    if path == ("network", "name"):
-        return of_learners(names - own_network, own_network)
-    if path[:2] == ("probing", "readouts") and path[-1] != "steps":
-        return lambda result: result.readout.planned == path[2]
+    own_network = {
+        n for n, s in study.learners.items() if LEARNERS[s.kind].own_features
+    }
+    match path:
+        case ("scenario", *_):
+            ids = {study.scenario.kind, changed.scenario.kind}
+            if data_hash(stream_of(study)) != data_hash(stream_of(changed)):
+                return everything
+            has_ids = len(ids) > 1 and "task-incremental" in ids
+            return beyond_first_task if has_ids else nothing
+        case ("retraining" | "training", *_) | ("learners", _, "training", *_):
+            before = recipes(study)
+            after = recipes(changed)
+            differing = {name for name in before if before[name] != after[name]}
+            depends = of_learners(differing, own_network)
+            tails = retrained if RETRAIN in differing else nothing
+            return lambda result: depends(result) or tails(result)
+        case ("learners", name, setting, *_):
+            depends = of_learners({name}, own_network)
+            if setting == "loss_classes":
+                return depends
+            return lambda result: depends(result) and not result.is_first_task
+        case ("network", "name"):
+            return of_learners(study.all_learners.keys() - own_network, own_network)
+        case ("probing", "readouts", name, setting) if setting != "steps":
+            return lambda result: result.readout.planned == name
     text = ".".join(path)
-    pattern = next((p for p in RULES if fnmatchcase(text, p)), text)
-    return RULES[pattern]
+    return RULES[next((p for p in RULES if fnmatchcase(text, p)), text)]
 
 
 def recipes(study):
     """Return the recipe of each learner, and that of the retraining, by its fields."""
-    common = asdict(study.training)
     recipe_of = {RETRAIN: asdict(study.retraining or study.training)}
     for name, settings in study.all_learners.items():
         changes = asdict(settings.training or RecipeChanges())
-        recipe = common | {key: value for key, value in changes.items() if value}
+        recipe = asdict(study.training)
+        recipe |= {key: value for key, value in changes.items() if value}
         # A number of epochs stands for itself, not for a part of the study's iterations.
         if changes["epochs"] and not changes["iterations"]:
             recipe["iterations"] = None
@@ -188,86 +202,53 @@ def recipes(study):
     return recipe_of
 
 
-# Settings and their alterations
+def stream_of(study):
+    """Return the scenario of a study; raises InputError if the data do not fit."""
+    return study.scenario.scenario(Location())
 
 
-def fields_of(thing):
-    """Return the annotations of the fields of a table of settings; none for a value."""
-    if isinstance(thing, BaseModel):
-        return {name: f.annotation for name, f in type(thing).model_fields.items()}
-    if is_dataclass(thing):
-        hints = get_type_hints(type(thing))
-        return {field.name: hints[field.name] for field in fields(thing)}
-    is_table = isinstance(thing, dict) and any(map(fields_of, thing.values()))
-    return dict.fromkeys(thing, object) if is_table else {}
+# Altered settings
+
+WORDS = (
+    *("other", "mlp", "si", "all", "last", "shuffle:1"),  # names, kinds, steps, orders
+    *("seen", "task", "fifo", "joined", "each", "euclidean", "interval", "tanh"),
+    *("adamw", "cosine", "murata", "bf16", "reestimated", "classes", "poster"),
+    *("task-incremental", "permute", "mean"),
+)
+LISTS = (
+    *(["conv1"], ["hidden1"], ["multi", "all"], ["exclusion", "labels"]),
+    *([[0, 1], [2, 3, 4, 5, 6, 7, 8, 9]], [0]),
+    {"first": "conv1.*"},
+    {"mine": [1, 0, 0, 0, 0, 0, 0]},
+    {"classes": 10, "inputs": [1, 8, 8]},
+)
+"""Values of settings by their types; those that a study refuses are passed over."""
 
 
-def settings_in(thing, path=()):
-    """Yield each setting: its path, the class that defines it, its annotation and value."""
-    for name, annotation in fields_of(thing).items():
-        value = thing[name] if isinstance(thing, dict) else getattr(thing, name)
-        owners = [c for c in type(thing).__mro__ if name in get_own(c)]
-        owner = (owners or [type(thing)])[0].__name__
-        here = (*path, name)
-        if isinstance(value, PlannedReadout):
-            yield (*here, "steps"), "PlannedReadout", str, value.steps
-            yield from settings_in(entry_of(name).readout(**value.settings), here)
-        elif fields_of(value):
-            yield from settings_in(value, here)
-            if NoneType in get_args(annotation):
-                yield here, owner, NoneType, value
-        else:
-            yield here, owner, annotation, value
-
-
-def get_own(cls):
-    return vars(cls).get("__annotations__", ())
-
-
-def choices(annotation):
-    """Return the values that an annotation lists."""
-    if get_origin(annotation) is Literal:
-        return list(get_args(annotation))
-    return [choice for part in get_args(annotation) for choice in choices(part)]
-
-
-BY_NAME = {
-    "name": ["other", "mlp"],
-    "kind": ["si"],
-    "data": [["others"], ["points", "others"]],
-    "expects": [{"classes": 8, "inputs": [1, 4, 4]}],
-    "features": [["conv1"]],
-    "freeze": [["hidden1"]],
-    "orders": [{"a": [1, 2]}, {"b": [2, 1], "c": [1, 2]}],
-    "steps": ["all", "last", [0], [1]],
-    "heads": [["multi", "all"]],
-    "weights": [{"mine": [1, 0, 0, 0, 0, 0, 0]}],
-    "controls": [["exclusion", "labels"]],
-    "blocks": [{"first": "conv1.*"}, {"first": ["conv1.*", "conv2.*"]}],
-    "base": [3],
-}
-"""Other values of settings whose types do not tell them."""
-
-
-MOST = 2  # values of a setting
-
-
-def others(name, annotation, value):
-    """Return other values of a setting, some of which the study may refuse."""
-    if annotation is NoneType:
-        return [None]
-    if listed := BY_NAME.get(name, []) + choices(annotation):
-        return listed
+def others(value):
+    """Return other values of a setting, by its type."""
     match value:
         case bool():
             return [not value]
         case int() | float():
-            return [value + 1, value * 2, value / 2, value + 0.25]
-        case tuple():
-            return [value[::-1], value[1:], (*value, len(value) + 1)]
+            return [value * 2, value + 1, value / 2, value + 0.25]
+        case str():
+            return WORDS
         case None:
-            return [True, 1, 2, 3, 0.5, {}]
-    return []
+            return [True, 3, 2, 1, 0.5, *WORDS, *LISTS]
+        case dict() if value:
+            return [None]
+        case list() if value:
+            return [value[::-1], [*value, len(value) + 1], *LISTS]
+    return LISTS
+
+
+def settings_in(table, path=()):
+    """Yield the path and the value of each setting, and of each table of settings."""
+    for name, value in table.items():
+        yield (*path, name), value
+        if isinstance(value, dict):
+            yield from settings_in(value, (*path, name))
 
 
 def with_value(table, path, value):
@@ -277,7 +258,7 @@ def with_value(table, path, value):
 
 
 def alterations(raw, table=""):
-    """Yield each setting of a study with its path, its owner and name, and altered studies.
+    """Yield the path of each setting of a study, its value, and a study with another.
 
     Args:
         raw: The study as in a file.
@@ -287,20 +268,15 @@ def alterations(raw, table=""):
     complete = study.model_dump(mode="json")
     # A checked table is not checked again, which takes half of the time.
     unprobed = {**complete, "probing": study.probing}
-    for path, owner, annotation, value in settings_in(study):
-        if not path[0].startswith(table) or (value is None and annotation is NoneType):
-            continue
-        if choices(annotation) == [value]:
-            continue
+    for path, value in settings_in(complete):
         full = complete if path[0] == "probing" else unprobed
-        altered = []
-        for other in others(path[-1], annotation, value):
+        for other in others(value) if path[0].startswith(table) else ():
             try:
                 changed = check_study(with_value(full, path, other), "study")
             except InputError:
                 continue
             if changed != study:
-                altered.append(changed)
-            if len(altered) == MOST:
+                yield path, value, changed
                 break
-        yield path, f"{owner}.{path[-1]}", altered
+        else:
+            yield path, value, None

@@ -4,34 +4,49 @@ Every setting of a study is altered in turn by its type, every other input by ha
 `tests.laws.keys`. A setting without a rule, or one that no value alters, fails.
 """
 
-from contextlib import ExitStack
+import sys
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import pytest
 import torch
 
+from probe.by_layer.code import code_hash
+from probe.by_layer.fingerprint import RESULTS_VERSION
+from probe.by_layer.jobs import jobs_of, keys_of
+from probe.by_layer.plan import CONTROLS
 from probe.errors import InputError
-from probe.extensions import DataEntry
-from probe.seeding import stream
-from scenarios.data.datasets import Location
-from scenarios.learners.catalog import LEARNERS
+from probe.results import run_directory
+from probe.results.run_directory import survey
+from probe.values.allocation import CacheSettings
+from scenarios.execution.work import Work
+from scenarios.learners.modules import MODULES
+from scenarios.study import training
 from scenarios.study.plan import BUILT_IN
 from scenarios.study.study_file import check_study
-from scenarios.user_code import registered
-from tests.laws.keys import alterations, assert_only, of_change, of_study
+from scenarios.user_code import loaded
+from tests.laws.keys import (
+    addresses,
+    alterations,
+    assert_only,
+    everything,
+    nothing,
+    of_change,
+    of_learners,
+    of_study,
+    result_of,
+    stream_of,
+)
+from tests.probe.results.test_run_directory import keep
 from tests.scenarios.learners.tiny_learners import SMALL
-from tests.scenarios.study.toy import made_plan, scenario
+from tests.scenarios.study.toy import CPU, made_plan, scenario
 
 RECIPE = {
     "optimizer": "sgd",
     "momentum": 0.5,
-    "iterations": 7,
     "patience": 3,
     "validation": 0.2,
-    "weight_decay": 0.1,
-    "warmup": 0.1,
-    "clip_norm": 1.0,
 }
 PLAIN = {
     "name": "plain",
@@ -43,19 +58,19 @@ PLAIN = {
         "offline": {},
         "geppnet": {},
     },
-    "seeds": [0, 3],
     "probing": {"readouts": {"retrain": "all", "linear": "all", "linear:2": "all"}},
     "report": {"heads": ["multi"]},
+    "retraining": {"epochs": 9},
 }
 FULL = {
     **PLAIN,
     "training": RECIPE,
     "retraining": {**RECIPE, "epochs": 9},
-    "orders": "none",
     "learners": {
         "finetune": {"exemplars": {"total": 40}, "freeze": ["conv1"]},
         "offline": {"training": {"learning_rate": 0.5}},
     },
+    "orders": {"a": [1, 2]},
     "probing": {
         "readouts": {"linear": "all", "ncm": "all", "knn": "all", "linear-task": "all"},
         "controls": ["exclusion"],
@@ -64,16 +79,27 @@ FULL = {
 }
 
 
-def of_kind(kind):
-    """Return a small study of one kind of learner."""
-    learner = {"kind": kind, **SMALL.get(kind, {})}
-    probing = {"readouts": {"ncm": "last"}}
-    return {**PLAIN, "learners": {kind: learner}, "seeds": 1, "probing": probing}
+def small(learners, **scenario):
+    """Return a study that measures little, over few digits."""
+    limits = {"data": "digits", "train_limit": 4, "test_limit": 5}
+    study = {**PLAIN, "learners": learners, "scenario": limits | scenario}
+    return {**study, "probing": {"readouts": {"ncm": "all"}}}
 
 
-STUDIES = [(PLAIN, ""), (FULL, ""), *((of_kind(kind), "learners") for kind in LEARNERS)]
-# It is part of the readout's name.
-NAMED = {"Linear.per_class"}
+OF_KIND = {kind: small({kind: SMALL.get(kind, {})}) for kind in MODULES}
+OF_DATA = partial(small, {"finetune": {"loss_classes": "task"}, "offline": {}})
+STUDIES = [
+    (PLAIN, ""),
+    (FULL, ""),
+    *((raw, "learners") for raw in OF_KIND.values()),
+    ({**OF_KIND["er"], "retraining": None}, "training"),
+    (OF_DATA(classes_per_task=5), "scenario"),
+    (OF_DATA(kind="incremental"), "scenario"),
+    (OF_DATA(kind="domain-incremental", shift="rotate", angles=[0.0, 9.0]), "scenario"),
+    (OF_DATA(kind="domain-incremental", shift="permute"), "scenario"),
+]
+NO_VALUE = {"probing.per_class", "scenario.data", "scenario.source"}
+"""Settings in the name of a readout, in files, and instead of another setting."""
 
 
 def test_each_setting_moves_what_depends_on_it():
@@ -81,137 +107,62 @@ def test_each_setting_moves_what_depends_on_it():
     tried = set()
     for raw, table in STUDIES:
         study = check_study(raw, "study")
-        before = of_study(study)
-        for path, name, altered in alterations(raw, table):
-            if path[0] == "scenario":
+        is_toy = table != "scenario"
+        before = of_study(study, None if is_toy else stream_of(study))
+        for path, value, changed in alterations(raw, table):
+            if not path[0].startswith(table) or (is_toy and path[0] == "scenario"):
                 continue
-            settings.add(name)
-            for changed in altered:
-                tried.add(name)
-                depends = of_change(study, changed, path)
-                assert_only(before, of_study(changed), depends)
-    assert settings - tried == NAMED
-
-
-def load(seed=0, parts=1):
-    """Return training and test examples of 8 classes, perhaps in parts that are tasks."""
-
-    def drawn(purpose):
-        y = torch.arange(8).repeat(4)
-        return torch.rand(32, 1, 4, 4, generator=stream(seed, purpose)), y
-
-    names = range(parts)
-    splits = ([drawn(f"{split} {n}") for n in names] for split in ("train", "test"))
-    return tuple(split if parts > 1 else split[0] for split in splits)
-
-
-DATA = {
-    "points": load,
-    "others": partial(load, 1),
-    "domains": partial(load, 2, 2),
-}
-DOMAINS = {"kind": "domain-incremental"}
-SCENARIOS = [
-    {"classes_per_task": 4},
-    {"tasks": [[0, 1], [2, 3], [4, 5, 6, 7]]},
-    {"kind": "task-incremental", "classes_per_task": 4},
-    {"kind": "permutation"},
-    {"kind": "incremental"},
-    {"kind": "multimodal", "data": ["points", "others"]},
-    {**DOMAINS, "shift": "rotate", "angles": [0.0, 90.0]},
-    {**DOMAINS, "shift": "permute"},
-    {**DOMAINS, "shift": "classes"},
-    {**DOMAINS, "source": "dataset", "data": "domains"},
-]
-
-
-# It stands in place of `shift`.
-TOGETHER = {"ScenarioSpec.source"}
-
-
-def test_each_setting_of_a_scenario_moves_everything():
-    settings = set()
-    tried = set()
-    with ExitStack() as stack:
-        for name, data in DATA.items():
-            entry = DataEntry(name=name, load=data)
-            stack.enter_context(registered(entry, "", BUILT_IN))
-        for scenario in SCENARIOS:
-            table = {"data": "points", **scenario}
-            raw = {**PLAIN, "scenario": table, "orders": "none", "seeds": 1}
-            raw["learners"] = {"finetune": {"loss_classes": "task"}, "offline": {}}
-            study = check_study(raw, "study")
-            stream = loaded_data(study)
-            before = of_study(study, stream)
-            for path, name, altered in alterations(raw, "scenario"):
+            name = f"{path[0]}.{path[-1]}"
+            if not isinstance(value, dict):
                 settings.add(name)
-                for changed in altered:
-                    other = loaded_data(changed)
-                    if other is None:
-                        continue
-                    tried.add(name)
-                    kinds = {study.scenario.kind, changed.scenario.kind}
-                    gets_id = len(kinds) > 1 and "task-incremental" in kinds
-                    differs = gets_id or not same(stream, other)
-                    depends = everything if differs else nothing
-                    assert_only(before, of_study(changed, other), depends)
-    assert settings - tried == TOGETHER
+            if changed is None:
+                continue
+            try:
+                after = of_study(changed, None if is_toy else stream_of(changed))
+            except InputError:
+                continue
+            tried.add(name)
+            assert_only(before, after, of_change(study, changed, path))
+    assert settings - tried == NO_VALUE
 
 
-def loaded_data(study):
-    """Return the scenario of a study, None if the data do not fit its settings."""
-    try:
-        return study.scenario.scenario(Location())
-    except InputError:
-        return None
+# Other inputs
+
+STUDY = check_study({**FULL, "orders": "rotate", "seeds": 2}, "study")
 
 
 def data_in(stream):
-    """Return all tensors of a scenario."""
-    splits = [split for task in stream.tasks for split in (task.train, task.test)]
-    return [t for split in splits for t in (*tensors(split.x), split.y)]
+    """Return all tensors of a scenario; the inputs of its second task are two by name."""
+    first, second = stream.tasks
+    for split in (second.train, second.test):
+        if isinstance(split.x, torch.Tensor):
+            vars(split)["x"] = {"a": split.x, "b": split.x.clone()}
+    return [
+        *(t for split in (first.train, first.test) for t in (split.x, split.y)),
+        *(
+            t
+            for split in (second.train, second.test)
+            for t in (*split.x.values(), split.y)
+        ),
+    ]
 
 
-def same(one, other):
-    pairs = [*zip(data_in(one), data_in(other), strict=False)]
-    classes = ([task.classes for task in stream.tasks] for stream in (one, other))
-    first, second = classes
-    return first == second and all(torch.equal(x, y) for x, y in pairs)
-
-
-STUDY = check_study(FULL, "study")
-
-
-def by_name():
-    """Return a scenario whose inputs are two tensors by name."""
+def test_each_datum_and_the_order_of_examples_and_tasks_moves_everything():
     stream = scenario()
-    for task in stream.tasks:
-        for split in (task.train, task.test):
-            object.__setattr__(split, "x", {"a": split.x, "b": split.x.clone()})
-    return stream
+    count = len(data_in(stream))
+    before = of_study(STUDY, stream)
+    for i in range(count):
+        for changed in (lambda x: x[[1, 1]], lambda x: x.flip(0)):
+            stream = scenario()
+            x = data_in(stream)[i]
+            x.copy_(changed(x))
+            assert_only(before, of_study(STUDY, stream), everything)
+    assert_only(
+        of_study(STUDY), of_study(STUDY, scenario().reordered([1, 0])), everything
+    )
 
 
-@pytest.mark.parametrize("make", [scenario, by_name])
-def test_each_datum_moves_everything(make):
-    before = of_study(STUDY, make())
-    for i in range(len(data_in(make()))):
-        stream = make()
-        x = data_in(stream)[i]
-        # An example is as another of its task.
-        x[0] = x[1]
-        assert_only(before, of_study(STUDY, stream), everything)
-
-
-def test_the_order_of_tasks_and_examples_counts_and_no_name():
-    before = of_study(STUDY)
-    assert_only(before, of_study(STUDY, scenario().reordered([1, 0])), everything)
-    turned = scenario()
-    for x in data_in(turned)[:2]:
-        x.copy_(x.flip(0))
-    assert_only(before, of_study(STUDY, turned), everything)
-    tasks = tuple(replace(task, name=f"my {task.name}") for task in scenario().tasks)
-    named = replace(scenario(), name="mine", tasks=tasks)
-    assert_only(before, of_study(STUDY, named), nothing)
+CUDA = [torch.device("cuda", number) for number in (0, 1)]
 
 
 @pytest.mark.parametrize(
@@ -220,72 +171,176 @@ def test_the_order_of_tasks_and_examples_counts_and_no_name():
         ("torch.__version__", "9.9", everything),
         ("probe.by_layer.plan.RESULTS_VERSION", RESULTS_VERSION + 1, everything),
         ("numpy.__version__", "9.9", nothing),
-        ("platform.node", lambda: "elsewhere", nothing),
+        ("tests.laws.test_keys.CPU", CUDA[0], everything),
     ],
 )
-def test_versions_that_change_results_move_everything(
-    monkeypatch, name, value, depends
-):
-    before = of_study(STUDY)
+def test_of_versions_and_devices_only_some_count(monkeypatch, name, value, depends):
+    before = of_study(STUDY, device=CPU)
     monkeypatch.setattr(name, value)
-    assert_only(before, of_study(STUDY), depends)
+    assert_only(before, of_study(STUDY, device=CPU), depends)
 
 
-def test_the_kind_of_the_device_counts_and_not_its_number():
-    first, second = (torch.device("cuda", number) for number in (0, 1))
-    before = of_study(STUDY, device=first)
-    assert_only(before, of_study(STUDY), everything)
-    assert_only(before, of_study(STUDY, device=second), nothing)
+def test_neither_the_number_of_a_device_counts_nor_a_name_in_the_data():
+    before, after = (of_study(STUDY, device=device) for device in CUDA)
+    assert_only(before, after, nothing)
+    tasks = tuple(replace(task, name="mine") for task in scenario().tasks)
+    named = replace(scenario(), name="mine", tasks=tasks)
+    assert_only(before, of_study(STUDY, named, CUDA[0]), nothing)
 
 
-@pytest.mark.parametrize("raw", [PLAIN, FULL])
-def test_no_two_results_have_the_same_address(raw):
+def test_no_two_results_have_the_same_address():
     """Not even where two tasks have the same classes, as permuted ones do."""
     task = scenario().tasks[0]
     twins = replace(scenario(), tasks=(task, replace(task, index=2)))
     for stream in (scenario(), twins):
-        places = [
-            (address, result.tasks_seen, result.feature, result.readout)
-            for result, address in of_study(check_study(raw, "study"), stream).items()
-            if not result.is_first_task
-        ]
-        assert len({*places}) == len(places)
+        results = [r for r in of_study(STUDY, stream).items() if not r[0].is_first_task]
+        places = {(at, r.tasks_seen, r.feature, r.readout) for r, at in results}
+        assert len(places) == len(results)
 
 
-def test_learners_come_and_go_and_are_renamed_and_move_no_other():
-    study = check_study(PLAIN, "study")
-    before = of_study(study)
-    for name, table in PLAIN["learners"].items():
+def test_learners_come_and_go_and_move_no_other():
+    before = of_study(check_study(PLAIN, "study"))
+    for name in PLAIN["learners"]:
         others = {n: t for n, t in PLAIN["learners"].items() if n != name}
-        fewer = check_study({**PLAIN, "learners": others}, "study")
-        of_rest = of_study(fewer)
-        assert_only(of_rest, before, of_learners({name}, {"geppnet"}))
-        if name == "offline":
-            continue
-        others["renamed"] = {"kind": name, **table}
-        renamed = of_study(check_study({**PLAIN, "learners": others}, "study"))
-        former = {"renamed": name}
-        renamed = {
-            replace(r, learner=former.get(r.learner, r.learner)): address
-            for r, address in renamed.items()
-        }
-        assert renamed == before
+        fewer = of_study(check_study({**PLAIN, "learners": others}, "study"))
+        assert_only(fewer, before, of_learners({name}, {"geppnet"}))
 
 
-# The code
+# Code
+
+TRAINING = "scenarios.study.training"
+AT_FIRST = {TRAINING, "scenarios.learners.continual"}
 
 
-@pytest.mark.parametrize("module", [*sorted({*MODULES.values()}), TRAINING, ENGINE])
-def test_the_code_of_a_learner_counts_for_its_results(monkeypatch, module):
-    """Every result names the code of the engine, of trainings, and of its learner."""
-    learners = {kind: SMALL.get(kind, {}) for kind in LEARNERS}
-    raw = {**of_kind("si"), "learners": learners}
-    study = check_study(raw, "study")
+def edited_code(module, modules):
+    """Return the hash of code with an edit of a module."""
+    return code_hash(modules) + module * (module in modules)
+
+
+@pytest.mark.parametrize("module", [*sorted({*MODULES.values()}), TRAINING])
+def test_results_name_the_code_of_their_learner_and_of_trainings(monkeypatch, module):
+    learners = {kind: SMALL.get(kind, {}) for kind in MODULES}
+    study = check_study(small(learners), "study")
     before = of_study(study)
+    for user in (run_directory, training):
+        monkeypatch.setattr(user, "code_hash", partial(edited_code, module))
 
-    def other_code(modules):
-        return code_hash(modules) + str(module in (*modules, ENGINE))
+    def depends(result):
+        if result.is_first_task:
+            return module in AT_FIRST
+        return module in (MODULES[result.learner], TRAINING)
 
-    monkeypatch.setattr(run_directory, "code_hash", other_code)
-    depends = of_learners({n for n, m in MODULES.items() if m == module})
-    ...
+    assert_only(before, of_study(study), depends)
+
+
+IMPORTS = """
+from pathlib import Path
+import probe
+import {}_helper
+"""
+USER_FILES = {
+    "network": """
+from torch import nn
+
+WIDTH = int(Path(__file__).with_name("width.txt").read_text())
+
+@probe.network("mine", features=["0"])
+def build():
+    return nn.Sequential(nn.Flatten(), nn.Linear(4, WIDTH), nn.Linear(WIDTH, 4))
+""",
+    "learner": """
+from scenarios.learners.continual import ContinualLearner
+
+@probe.learner("mine")
+class Mine(ContinualLearner): ...
+""",
+    "readout": """
+@probe.readout("constant", steps="all")
+class Constant:
+    def predict(self, x, y, test, classes):
+        return y.new_zeros(len(test))
+""",
+    "data": "@probe.data('mine')\ndef load(): ...\n",
+    "metric": "@probe.metric('mine')\ndef score(R): ...\n",
+}
+OF_USER = {
+    "network": of_learners({"finetune", "mine", *CONTROLS}, {"geppnet"}),
+    "learner": of_learners({"mine"}),
+    "readout": lambda result: result.readout.planned == "constant",
+    "data": nothing,
+    "metric": nothing,
+}
+
+
+@pytest.mark.parametrize("kind", USER_FILES)
+def test_a_file_of_the_user_s_moves_what_uses_it(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "width.txt").write_text("3")
+    for name, text in USER_FILES.items():
+        (tmp_path / f"{name}_file.py").write_text(IMPORTS.format(name) + text)
+        (tmp_path / f"{name}_helper.py").write_text("VALUE = 1")
+    learners = dict.fromkeys(("finetune", "mine", "offline", "geppnet"), {})
+    raw = {**PLAIN, "learners": learners, "network": {"name": "mine"}}
+    raw["probing"] = {"readouts": {"constant": {}, "ncm": {}}}
+    files = [str(tmp_path / f"{name}_file.py") for name in USER_FILES]
+
+    def results():
+        for name, part in product(USER_FILES, ("file", "helper")):
+            monkeypatch.delitem(sys.modules, f"{name}_{part}", raising=False)
+        with loaded(files, BUILT_IN):
+            return of_study(check_study(raw, "study"))
+
+    before = results()
+    edits = {f"{kind}_file.py": "\nEDITED = 1", f"{kind}_helper.py": "\nEDITED = 1"}
+    if kind == "network":
+        edits["width.txt"] = "0"
+    for name, more in edits.items():
+        path = tmp_path / name
+        path.write_text(path.read_text() + more)
+        after = results()
+        assert_only(before, after, OF_USER[kind])
+        before = after
+
+
+# A run directory
+
+
+def test_a_resumed_run_makes_what_has_moved_and_nothing_else(tmp_path, monkeypatch):
+    raw = small({"si": {}, "offline": {}})
+    plan = made_plan(check_study(raw, "study"))
+    stored = addresses(plan)
+    for job in jobs_of(plan):
+        keep(plan, tmp_path, job, *keys_of(plan, job)).finish()
+    for change in (
+        {},
+        {"training": {"epochs": 9}},
+        {"retraining": {"epochs": 7}},
+        {"learners": {"si": {"strength": 9.0}, "offline": {}}},
+        {"seeds": 2},
+        {"probing": {"readouts": {"knn": {"k": 3}, "ncm": "last"}}},
+    ):
+        changed = made_plan(check_study({**raw, **change}, "study"))
+        assert_resumed(stored, changed, tmp_path)
+    edited = partial(edited_code, MODULES["si"])
+    monkeypatch.setattr(run_directory, "code_hash", edited)
+    assert_resumed(stored, plan, tmp_path)
+    monkeypatch.setattr("torch.__version__", "9.9")
+    assert_resumed(stored, made_plan(check_study(raw, "study")), tmp_path)
+
+
+def assert_resumed(stored, plan, root):
+    """Check what a plan finds in the directory of results, which are given by their addresses."""
+    wanted = addresses(plan)
+    settings = {"loader": None, "device": "cpu", "cache": CacheSettings()}
+    work = Work(plan=plan, root=root, recompute=True, **settings)
+    for state in survey(plan, root):
+        job = state.job
+        of_job = {result_of(job, key) for key in keys_of(plan, job)}
+        moved = {r for r in of_job if stored.get(r) != wanted[r]}
+        assert {result_of(job, key) for key in work.keys_left(job)} == moved
+        shown = {r for r in of_job if stored.get(r, ())[:2] == wanted[r][:2]}
+        assert state.done == len(shown)
+        assert state.other_code == bool(shown & moved)
+        here = {wanted[r][0] for r in of_job}
+        there = {stored[r][0] for r in stored if r.run == next(iter(of_job)).run}
+        assert bool(state.others) == bool(there - here)

@@ -279,7 +279,7 @@ def test_a_file_of_the_user_s_moves_what_uses_it(tmp_path, monkeypatch, kind):
     for name, text in USER_FILES.items():
         (tmp_path / f"{name}_file.py").write_text(IMPORTS.format(name) + text)
         (tmp_path / f"{name}_helper.py").write_text("VALUE = 1")
-    learners = dict.fromkeys(("finetune", "mine", "offline", "geppnet"), {})
+    learners = {"finetune": {}, "mine": {}, "offline": {}, "geppnet": {}}
     raw = {**PLAIN, "learners": learners, "network": {"name": "mine"}}
     raw["probing"] = {"readouts": {"constant": {}, "ncm": {}}}
     files = [str(tmp_path / f"{name}_file.py") for name in USER_FILES]

@@ -6,6 +6,7 @@ address, to which the code that makes it is added here.
 
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 
 from probe.by_layer.jobs import jobs_of, keys_of
@@ -164,7 +165,9 @@ def of_change(study, changed, path):
     match path:
         case ("scenario", *_):
             ids = {study.scenario.kind, changed.scenario.kind}
-            if data_hash(stream_of(study)) != data_hash(stream_of(changed)):
+            if data_hash(stream_of(study.scenario)) != data_hash(
+                stream_of(changed.scenario)
+            ):
                 return everything
             has_ids = len(ids) > 1 and "task-incremental" in ids
             return beyond_first_task if has_ids else nothing
@@ -202,15 +205,16 @@ def recipes(study):
     return recipe_of
 
 
-def stream_of(study):
-    """Return the scenario of a study; raises InputError if the data do not fit."""
-    return study.scenario.scenario(Location())
+@cache
+def stream_of(settings):
+    """Return the scenario of these settings; raises InputError if the data do not fit."""
+    return settings.scenario(Location())
 
 
 # Altered settings
 
 WORDS = (
-    *("other", "mlp", "si", "all", "last", "shuffle:1"),  # names, kinds, steps, orders
+    *("last", "all", "other", "mlp", "si", "shuffle:1"),  # steps, names, kinds, orders
     *("seen", "task", "fifo", "joined", "each", "euclidean", "interval", "tanh"),
     *("adamw", "cosine", "murata", "bf16", "reestimated", "classes", "poster"),
     *("task-incremental", "permute", "mean"),
@@ -235,7 +239,7 @@ def others(value):
         case str():
             return WORDS
         case None:
-            return [True, 3, 2, 1, 0.5, *WORDS, *LISTS]
+            return [WORDS[0], True, 3, 0.5, *WORDS, *LISTS]
         case dict() if value:
             return [None]
         case list() if value:

@@ -53,12 +53,11 @@ PLAIN = {
     "scenario": {"data": "digits"},
     "network": {"name": "cnn3"},
     "learners": {
-        "finetune": {"exemplars": {"per_class": 5}},
-        "er": {"training": {"epochs": 3}},
+        "finetune": {"exemplars": {"per_class": 5}, "training": {"epochs": 3}},
         "offline": {},
         "geppnet": {},
     },
-    "probing": {"readouts": {"retrain": "all", "linear": "all", "linear:2": "all"}},
+    "probing": {"readouts": {"retrain": "all", "linear": "all"}},
     "report": {"heads": ["multi"]},
     "retraining": {"epochs": 9},
 }
@@ -72,7 +71,12 @@ FULL = {
     },
     "orders": {"a": [1, 2]},
     "probing": {
-        "readouts": {"linear": "all", "ncm": "all", "knn": "all", "linear-task": "all"},
+        "readouts": {
+            "linear:2": "all",
+            "ncm": "all",
+            "knn": "all",
+            "linear-task": "all",
+        },
         "controls": ["exclusion"],
         "inherited": True,
     },
@@ -108,7 +112,7 @@ def test_each_setting_moves_what_depends_on_it():
     for raw, table in STUDIES:
         study = check_study(raw, "study")
         is_toy = table != "scenario"
-        before = of_study(study, None if is_toy else stream_of(study))
+        before = of_study(study, None if is_toy else stream_of(study.scenario))
         for path, value, changed in alterations(raw, table):
             if not path[0].startswith(table) or (is_toy and path[0] == "scenario"):
                 continue
@@ -118,7 +122,9 @@ def test_each_setting_moves_what_depends_on_it():
             if changed is None:
                 continue
             try:
-                after = of_study(changed, None if is_toy else stream_of(changed))
+                after = of_study(
+                    changed, None if is_toy else stream_of(changed.scenario)
+                )
             except InputError:
                 continue
             tried.add(name)
@@ -300,6 +306,8 @@ def test_a_file_of_the_user_s_moves_what_uses_it(tmp_path, monkeypatch, kind):
         after = results()
         assert_only(before, after, OF_USER[kind])
         before = after
+    with pytest.raises(InputError, match="mine"):
+        check_study(raw, "study")
 
 
 # A run directory

@@ -19,7 +19,7 @@ from tests.scenarios.probed import (
     names,
     tables,
 )
-from tests.scenarios.tiny_run import PROBED, TINY, measured, probed
+from tests.scenarios.tiny_run import PROBED, TINY, measured
 
 STEPS = {*(f"output after {k}" for k in range(3)), "retrain of hidden1 after 2"}
 ER = "[learners.er]\nmemory_per_class = 2\n"
@@ -86,19 +86,6 @@ GROWTH = {
         {},
         {FINETUNE: {"retrain of hidden2 after 2"}},
     ),
-    "steps": (
-        "tiny",
-        TINY.replace('retrain = "last"', "retrain = [1, 2]"),
-        {},
-        {FINETUNE: {"retrain of hidden1 after 1"}},
-    ),
-    "settings of a readout": (
-        "default",
-        probed("readouts = { retrain = {}, linear = { C = 3.0 } }"),
-        {},
-        LINEAR,
-    ),
-    "a readout of each task": ("default", probed(WITH_TASKS), {}, OF_EACH_TASK),
     "another ceiling": (
         "default",
         PROBED.replace("offline]\n", "offline]\ntraining.epochs = 2\n"),

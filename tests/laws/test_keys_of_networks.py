@@ -1,10 +1,9 @@
 """The law of keys for networks that were trained elsewhere: see `tests.laws.test_keys`."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from itertools import product
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,7 +13,6 @@ import probe
 from probe.by_layer.source_plan import plan_by_reading
 from probe.readouts.readout import Linear
 from probe.seeding import stream
-from probe.stored_names import DIAGNOSTICS
 from probe.training.fresh_weights import initialize
 from probe.values.allocation import CacheSettings
 from tests.laws.keys import (
@@ -23,6 +21,7 @@ from tests.laws.keys import (
     everything,
     nothing,
     of_blocks,
+    of_learners,
     of_sets,
     retrained,
     with_permuted_labels,
@@ -84,106 +83,86 @@ def of_linear(result):
     return result.readout.planned == "linear"
 
 
-def of_seed(seed, result):
-    return result.run[::2] == ("model", seed)
-
-
-def of_ceiling(seed, result):
-    """The offline network, and what is compared with it."""
-    compared = result.learner == "model" and result.readout.base == DIAGNOSTICS
-    return result.seed == seed and (result.learner == "offline" or compared)
-
-
-CHANGES = [
-    (None, {"train": examples(3)}, everything),
-    (None, {"test": examples(3)}, everything),
-    (None, {"tasks": [[0, 2], [1, 3]]}, everything),
-    (None, {"features": ["2"]}, of_blocks),
-    (None, {"untrained": net(99)}, everything),
-    (None, {"recipe": probe.Recipe(epochs=9)}, everything),
-    (None, {"out": "run"}, nothing),
-    (probe.Measure, {"readouts": ["retrain", Linear(C=2.0), "ncm"]}, of_linear),
-    (probe.Measure, {"steps": {"linear": "last"}, "inherited": None}, nothing),
-    (probe.Measure, {"budget": (1, 2)}, nothing),
-    (probe.Measure, {"controls": ["labels"]}, with_permuted_labels),
-    (probe.Measure, {"hybrids": 1}, of_sets),
-    (probe.Measure, {"blocks": {"first": "0.*"}}, of_sets),
-    (CacheSettings, {"storage": "bf16"}, retrained),
-    (CacheSettings, {"budget": 9**9, "scratch": Path("x"), "room": 9**9}, nothing),
-    (probe.Model, {"call": partial(scaled, -1)}, everything),
-    (probe.Model, {"output": "negative"}, everything),
-    (probe.Model, {"head": "multi"}, everything),
-    (probe.Model, {"classes": range(3, -1, -1)}, everything),
-    (probe.Model, {"fresh": net}, everything),
-    (probe.Model, {"trainable": "as given"}, everything),
-    (probe.Model, {"device": "cpu"}, nothing),
-]
-for seed, tasks_seen in product(SEEDS, (1, 2)):
-    networks = MODELS | {seed: MODELS[seed] | {tasks_seen: net(99)}}
-    CHANGES.append((probe.Model, {"network": networks}, partial(of_seed, seed)))
-    offline = {"offline": OFFLINE | {seed: net(99)}}
-    CHANGES.append((None, offline, partial(of_ceiling, seed)))
-APART = {
-    probe.Model: {"orders", "load", "weights"},
-    probe.Measure: {"seeds", "cache"},
-    CacheSettings: set(),
+CHANGES = {
+    probe.analyze: {
+        "train": (examples(3), everything),
+        "test": (examples(3), everything),
+        "tasks": ([[0, 2], [1, 3]], everything),
+        "features": (["2"], of_blocks),
+        "untrained": (net(99), everything),
+        "recipe": (probe.Recipe(epochs=9), everything),
+        "out": ("run", nothing),
+    },
+    probe.Model: {
+        "call": (partial(scaled, -1), everything),
+        "output": ("negative", everything),
+        "head": ("multi", everything),
+        "classes": (range(3, -1, -1), everything),
+        "fresh": (net, everything),
+        "trainable": ("as given", everything),
+        "device": ("cpu", nothing),
+    },
+    probe.Measure: {
+        "readouts": (["retrain", Linear(C=2.0), "ncm"], of_linear),
+        "steps": ({"linear": "last", "ncm": "last"}, nothing),
+        "budget": ((1, 2), nothing),
+        "controls": (["labels"], with_permuted_labels),
+        "hybrids": (1, of_sets),
+        "inherited": (False, nothing),
+        "blocks": ({"first": "0.*"}, of_sets),
+        "cache": (CacheSettings(storage="bf16"), retrained),
+    },
 }
+BELOW = {
+    probe.analyze: {"models", "offline", "readouts"},
+    probe.Model: {"network", "orders"},
+    probe.Measure: {"seeds"},
+}
+OF_FILES = {"load", "weights"}
+"""Inputs that are changed below; those of files say how weights are read, which count."""
 
 
-def inputs_of(table, changes):
-    if table is CacheSettings:
-        return inputs_of(probe.Measure, {"cache": CacheSettings(**changes)})
-    if table is None:
-        return changes
-    name = "models" if table is probe.Model else "readouts"
-    return {name: replace(INPUTS[name], **changes)}
-
-
-def test_an_input_of_an_analysis_moves_what_depends_on_it():
+@pytest.mark.parametrize("table", CHANGES, ids=lambda table: table.__name__)
+def test_an_input_of_an_analysis_moves_what_depends_on_it(table):
+    names = {*signature(table).parameters} - BELOW[table] - OF_FILES
+    assert names == CHANGES[table].keys()
     before = planned()
-    for table, changes, depends in CHANGES:
-        assert_only(before, planned(**inputs_of(table, changes)), depends)
+    for name, (value, depends) in CHANGES[table].items():
+        inputs = {name: value}
+        if table is not probe.analyze:
+            where = "models" if table is probe.Model else "readouts"
+            inputs = {where: replace(INPUTS[where], **inputs)}
+        assert_only(before, planned(**inputs), depends)
 
 
-def test_every_input_of_an_analysis_is_changed():
-    changed = {None: {"models", "readouts"}} | {
-        table: {*names} for table, names in APART.items()
-    }
-    for table, changes, _ in CHANGES:
-        changed[table] |= changes.keys()
-    assert changed.pop(None) == {*signature(probe.analyze).parameters}
-    for table, names in changed.items():
-        assert names == {field.name for field in fields(table)}
+def test_networks_move_their_run_and_what_is_compared_with_them():
+    before = planned()
+    compared = of_learners({"offline"})
+    for seed, tasks_seen in product(SEEDS, (1, 2)):
+        run = MODELS[seed] | {tasks_seen: net(99)}
+        after = planned(models=replace(MODEL, network=MODELS | {seed: run}))
+        here = {"learner": "model", "seed": seed}
+        assert_only(before, after, lambda r, here=here: here.items() <= vars(r).items())
+        after = planned(offline=OFFLINE | {seed: net(99)})
+        assert_only(before, after, lambda r, seed=seed: r.seed == seed and compared(r))
 
 
-def test_a_file_moves_its_run(tmp_path):
-    def save(order, tasks_seen, seed):
-        states = {"plain": net(seed).state_dict(), "mean": net(seed + 1).state_dict()}
-        torch.save(states, tmp_path / f"{order}-{tasks_seen}.pt")
+def test_files_move_the_run_of_their_order(tmp_path):
+    def read():
+        files = str(tmp_path / "{order}-{task}.pt")
+        model = probe.Model(files, fresh=net, orders={"a": [1, 2], "b": [2, 1]})
+        return planned(models=model, untrained=None, offline=None)
 
-    def read(**changes):
-        settings = {"weights": "plain", "orders": {"a": [1, 2], "b": [2, 1]}} | changes
-        files = probe.Model(str(tmp_path / "{order}-{task}.pt"), fresh=net, **settings)
-        return planned(models=files, untrained=None, offline=None)
-
-    for seed, (order, tasks_seen) in enumerate(product("ab", (1, 2))):
-        save(order, tasks_seen, 10 * seed)
+    for seed, name in enumerate(("a-1", "a-2", "b-1", "b-2")):
+        torch.save(net(seed).state_dict(), tmp_path / f"{name}.pt")
     before = read()
-    for change in (
-        {"weights": "mean"},
-        {"load": lambda path: net(int(path.stem[-1]))},
-        {"orders": {"b": [1, 2], "a": [2, 1]}},
-    ):
-        assert_only(before, read(**change), lambda result: result.learner == "model")
-    save("b", 1, 99)
+    torch.save(net(99).state_dict(), tmp_path / "b-1.pt")
     assert_only(before, read(), lambda result: result.run[:2] == ("model", (1, 0)))
 
 
 def test_more_retrainings_of_one_network_move_none():
     once, twice = (
-        planned(
-            models=MODELS[0], offline=None, **inputs_of(probe.Measure, {"seeds": seeds})
-        )
+        planned(models=MODELS[0], offline=None, readouts=replace(MEASURE, seeds=seeds))
         for seeds in (1, 2)
     )
     assert_only(once, twice, nothing)

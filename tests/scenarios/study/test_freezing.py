@@ -32,11 +32,6 @@ def test_a_learner_can_freeze_layers_or_is_refused_by_its_name(kind):
     assert overridden(checked, RunOptions(seeds=3)).learners == checked.learners
 
 
-def test_an_empty_list_is_in_no_fingerprint():
-    settings = check_study({**RAW, "learners": {"finetune": {"freeze": []}}}, "tiny")
-    assert "freeze" not in settings.learners["finetune"].recorded()
-
-
 @pytest.mark.parametrize(
     ("settings", "stays"),
     [({}, False), ({"freeze": ["hidden1"]}, True), ({"freeze": []}, False)],

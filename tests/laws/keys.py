@@ -197,7 +197,7 @@ def recipes(study):
     for name, settings in study.all_learners.items():
         changes = asdict(settings.training or RecipeChanges())
         recipe = asdict(study.training)
-        recipe |= {key: value for key, value in changes.items() if value}
+        recipe |= {key: value for key, value in changes.items() if value is not None}
         # A number of epochs stands for itself, not for a part of the study's iterations.
         if changes["epochs"] and not changes["iterations"]:
             recipe["iterations"] = None

@@ -242,6 +242,9 @@ def _learner(
     recorded = settings.recorded()
     if learner_source := SOURCE_HASHES.get(f"learner {settings.kind}"):
         recorded["source"] = learner_source
+    if study.scenario.task_aware:
+        # The same examples and settings give other networks and readouts with the task id.
+        recorded["task_aware"] = True
     memory = {}
     if settings.budget:
         memory = settings.budget.model_dump(include={"per_class", "total", "sampling"})

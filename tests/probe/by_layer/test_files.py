@@ -135,26 +135,6 @@ def _signed(sign: int, model: nn.Module, x: Any) -> Any:
     return model(sign * x)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        ({"classes": range(10)}, {"classes": range(9, -1, -1)}),
-        tuple({"call": partial(_signed, sign)} for sign in (1, -1)),
-    ],
-    ids=["classes", "call"],
-)
-def test_another_way_to_the_logits_is_measured_anew(
-    tmp_path: Path, changes: Any
-) -> None:
-    """Their source is the same: the results in the directory are not."""
-    given = {"readouts": ["ncm"]}
-    one, two = (analyzed(model(**each), **given, out=tmp_path) for each in changes)
-    assert not one.measurements().equals(two.measurements())
-    assert two.measurements().equals(
-        analyzed(model(**changes[1]), **given).measurements()
-    )
-
-
 def test_a_recorder_that_was_given_call_wants_it_again(tmp_path: Path) -> None:
     train, test = digits()
     call = partial(_signed, -1)

@@ -5,17 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.jobs import jobs_of, keys_of, peers_of, readout_keys
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
-from tests.scenarios.study.toy import (
-    CHANGES,
-    made_plan,
-    named_plan,
-    record_of,
-    study as tiny,
-)
+from scenarios.study.study_file import check_study
+from tests.laws.test_keys import STUDIES
+from tests.scenarios.study.toy import made_plan, named_plan
 
 RAW = {
     "name": "tiny",
@@ -50,8 +45,8 @@ def read(of, learner, feature="hidden1"):
 
 
 def test_every_plan_and_study_reads_back_from_json():
-    for change in CHANGES:
-        given = tiny(*change)
+    for raw, _ in STUDIES:
+        given = check_study(raw, "study")
         for one in (given, made_plan(given)):
             record = json.loads(json.dumps(one.model_dump(mode="json")))
             assert type(one).model_validate(record) == one
@@ -165,43 +160,6 @@ def test_variants_are_named_by_their_budget_and_statistics():
     assert names == ["retrain", "retrain@4", "retrain+bn", "retrain@4+bn"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "learner", "moved"),
-    [
-        ({"probing": {"readouts": {"retrain": "all", "linear": "all"}}}, None, set()),
-        ({"probing": {"budget": [1, 2], "batch_norm": "reestimated"}}, None, set()),
-        (
-            {"probing": {"readouts": {"retrain": {}, "linear": {"C": 2.0}}}},
-            None,
-            {"linear"},
-        ),
-        # What the fingerprint of the controls does not hold.
-        ({"retraining": {}}, None, set()),
-        ({"retraining": {"epochs": 7}}, "offline", {"retrain"}),
-        ({"storage": "bf16"}, "untrained", {"retrain"}),
-        # Similarity to the offline network, where that is trained otherwise.
-        (
-            {"learners": {"finetune": {}, "offline": {"training": {"epochs": 7}}}},
-            "finetune",
-            {"diagnostics"},
-        ),
-        (
-            {"learners": {"finetune": {}, "offline": {"training": {"epochs": 5}}}},
-            None,
-            set(),
-        ),
-    ],
-)
-def test_only_results_that_depend_on_a_setting_have_another_name_with_it(
-    changes, learner, moved
-):
-    before, after = plan(), plan(**changes)
-    named = [learner] if learner else list(before.learners)
-    lost = {key for name in named for key in keys(before, name) - keys(after, name)}
-    assert {str(key.readout) for key in lost if not key.readout.put_back} == moved
-    assert {key.readout.planned for key in lost} == moved
-
-
 def test_no_two_jobs_share_a_folder():
     orders = {"0": [1, 2, 3, 4, 5], "0-seed-0": [2, 1, 3, 4, 5]}
     learners = {"finetune-order-0": {"kind": "er"}, "finetune": {}, "offline": {}}
@@ -209,23 +167,3 @@ def test_no_two_jobs_share_a_folder():
     # Two learners with two orders each, offline and the floor.
     assert len(jobs) == 2 * (2 + 2 + 1 + 1)
     assert len({job.name for job in jobs}) == len(jobs)
-
-
-def test_controls_change_no_other_job_and_no_other_reading():
-    before, after = plan(), plan({"controls": ["exclusion", "labels"]})
-    runs, records = (
-        {o.name: record_of(of, o) for o in jobs_of(of)} for of in (before, after)
-    )
-    assert {name: own for name, own in records.items() if "without" not in name} == runs
-    assert (
-        len({fingerprint(own) for own in records.values()})
-        == len(records)
-        == len(runs) + T
-    )
-    assert (
-        str(jobs_of(after)[T])
-        == f"learner finetune, order there, seed 0, without task {T}"
-    )
-    for learner in before.learners:
-        moved = keys(before, learner) ^ keys(after, learner)
-        assert [str(key.readout) for key in moved] == ["linear"] * 4

@@ -21,30 +21,27 @@ from scenarios.study.study_file import check_study
 from tests.scenarios.study.toy import (
     MEASURED,
     RAW,
-    changed,
     made_plan,
     scenario,
     truncated,
 )
 
 
-def tiny(*change, stream=None):
+def tiny(stream=None, **changes):
     """Return a plan without a floor: two jobs, of one order each."""
     plain = {
         **RAW,
         "orders": "none",
         "probing": {"readouts": {"retrain": "last"}},
     }
-    if change:
-        plain = changed(*change, plain)
-    return made_plan(check_study(plain, "tiny"), stream)
+    return made_plan(check_study(plain | changes, "tiny"), stream)
 
 
 TINY = tiny()
 
 
 def test_a_description_reads_back_and_is_replaced_by_the_next(tmp_path):
-    for plan in (TINY, tiny(None, "seeds", 2, stream=scenario(seed=1))):
+    for plan in (TINY, tiny(scenario(seed=1), seeds=2)):
         describe(tmp_path, plan)
         assert read_plan(tmp_path) == plan
         assert [path.name for path in tmp_path.iterdir()] == ["study.json"]

@@ -9,7 +9,6 @@ from scenarios.options import RunOptions
 from scenarios.study.study_file import check_study, overridden
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.study.test_same_fingerprint import RAW, results
-from tests.scenarios.study.toy import fingerprints, study
 
 CANNOT = {
     "cumulative",
@@ -31,10 +30,6 @@ def test_a_learner_can_freeze_layers_or_is_refused_by_its_name(kind):
         return
     checked = check_study(raw, "tiny")
     assert overridden(checked, RunOptions(seeds=3)).learners == checked.learners
-
-
-def test_an_empty_list_is_in_no_fingerprint():
-    assert fingerprints(study("learners", "finetune", {"freeze": []})) == fingerprints()
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,9 @@
-"""A small study over made data, changes of all its fields, and a job's folder filled by hand."""
+"""A small study over made data, and a job's folder filled by hand."""
 
 import numpy as np
 import torch
 
 from probe.by_layer.engine import measure
-from probe.by_layer.fingerprint import fingerprint
-from probe.by_layer.jobs import jobs_of
 from probe.by_layer.measurement import Cost, Key, Measurement, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
@@ -28,91 +26,14 @@ RAW = {
     "learners": {"finetune": {}, "er": {}},
     "report": {"heads": ["multi"]},
 }
-RECIPE = {
-    "iterations": 5,
-    "patience": 3,
-    "validation": 0.2,
-    "epochs": 6,
-    "batch_size": 63,
-    "optimizer": "sgd",
-    "learning_rate": 0.0011,
-    "weight_decay": 0.1,
-    "momentum": 0.9,
-    "schedule": "cosine",
-    "warmup": 0.1,
-    "clip_norm": 1.0,
-}
-WITH = {  # required with it
-    "momentum": {"optimizer": "sgd"},
-    "patience": {"validation": 0.1},
-    "validation": {"patience": 2},
-}
-EXEMPLARS = [
-    {"per_class": 5},
-    {"total": 5},
-    {"per_class": 5, "sampling": "fifo"},
-    {"per_class": 5, "replay": "joined"},
-    {"per_class": 5, "balanced": True},
-]
-# A table of the study (None: the study itself), a key in it, and its value there.
-CHANGES = [
-    ("learners", "finetune", {"loss_classes": "task"}),
-    ("learners", "er", {"memory_per_class": 127}),
-    ("learners", "er", {"loss_classes": "seen"}),
-    ("learners", "er", {"kind": "cumulative"}),
-    ("learners", "offline", {}),
-    ("learners", "pathnet", {"modules": 11}),
-    ("network", "name", "mlp"),
-    ("network", "features", ["conv1"]),
-    (None, "storage", "bf16"),
-    (None, "retraining", {}),
-    (None, "orders", "none"),
-    (None, "orders", {"0": [1, 2]}),
-    (None, "seeds", 2),
-    (
-        None,
-        "probing",
-        {"readouts": {"linear": {"C": 2.0}, "retrain": "all"}, "budget": [1, 2]},
-    ),
-    ("scenario", "data", "mnist"),
-    ("scenario", "train_limit", 5),
-    (None, "scenario", {"kind": "permutation", "data": "digits"}),
-    (None, "scenario", {"kind": "incremental", "data": "digits", "validation": 5}),
-    (None, "scenario", {"kind": "multimodal", "data": ["digits", "mnist"]}),
-    (None, "name", "other"),
-    (None, "report", {"heads": ["multi"], "weights": {"a": [1, 0, 0, 0, 0, 0, 0]}}),
-    (None, "report", {"heads": ["multi", "all"], "mean": "classes"}),
-]
-for key, changed_value in {**RECIPE, "init": "murata", "precision": "bf16"}.items():
-    CHANGES += [(recipe, key, changed_value) for recipe in ("training", "retraining")]
-for kind in ("er", "finetune"):
-    CHANGES.append(("learners", kind, {"freeze": ["conv1"]}))
-    CHANGES.append(("learners", kind, {"freeze": ["conv1"], "freeze_from": 1}))
-    for key, changed_value in RECIPE.items():
-        training = {**WITH.get(key, {}), key: changed_value}
-        CHANGES.append(("learners", kind, {"training": training}))
-for exemplars in EXEMPLARS:
-    CHANGES.append(("learners", "finetune", {"exemplars": exemplars}))
 
 
-def changed(table, name, value, raw=RAW):
-    """Return a study as in a file with one value changed."""
-    if table is None:
-        return {**raw, name: value}
-    needed = WITH.get(name, {}) if table in ("training", "retraining") else {}
-    return {**raw, table: {**raw.get(table, {}), **needed, name: value}}
-
-
-def study(*change):
-    """Return the study above, with one value changed if any is named."""
-    return check_study(changed(*change) if change else RAW, "tiny")
-
-
-def scenario(seed=0, labels=(0, 1, 2, 3), tasks=((0, 1), (2, 3))):
-    """Return four examples of 2 x 2 pixels, their own test data."""
+def scenario(seed=0):
+    """Return two tasks of two examples of 2 x 2 pixels each, their own test data."""
     x = torch.rand(4, 1, 2, 2, generator=torch.Generator().manual_seed(seed))
-    y = torch.tensor(labels)
-    return in_tasks("toy", Examples(x, y), Examples(x.clone(), y.clone()), tasks)
+    y = torch.arange(4)
+    halves = Examples(x, y), Examples(x.clone(), y.clone())
+    return in_tasks("toy", *halves, ((0, 1), (2, 3)))
 
 
 def in_tasks(name, train, test, tasks):
@@ -126,7 +47,7 @@ def in_tasks(name, train, test, tasks):
 
 def made_plan(of=None, stream=None, device=CPU):
     """Return the plan of a study, the one above by default, over a scenario."""
-    return plan_of(of or study(), stream or scenario(), device)
+    return plan_of(of or check_study(RAW, "tiny"), stream or scenario(), device)
 
 
 def named_plan(raw, tasks):
@@ -142,15 +63,6 @@ def named_plan(raw, tasks):
 
 def record_of(plan, job):
     return plan.record(job.learner, job.order, job.tasks, job.seed, job.without)
-
-
-def fingerprints(of=None, stream=None, device=CPU):
-    """Return the fingerprint of every job, by learner, executed order and seed."""
-    plan = made_plan(of, stream, device)
-    return {
-        (j.learner, j.tasks, j.seed): fingerprint(record_of(plan, j))
-        for j in jobs_of(plan)
-    }
 
 
 def no_offline():

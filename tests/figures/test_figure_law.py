@@ -42,40 +42,27 @@ PRINTED = {name: look.label for name, look in LOOKS.items()} | {
 }
 
 
-def marks(rows, panel="", line="", x="", *, value="value", scale=100):
+def marks(rows, panel="", line="", x="", scale=100):
     """Return the numbers that are to be drawn, with intervals: a row for each mark.
 
     panel, line, x: the columns with the names of each, or a text.
     """
-    keys = {}
     for name, column in {"panel": panel, "line": line, "x": x}.items():
-        keys[name] = rows[column] if column in rows else column
-    table = pd.DataFrame(keys, rows.index).astype(str).replace(PRINTED)
-    table["scale"] = scale
-    table["y"] = scale * rows[value].astype(float)
-    by_mark = table.groupby([*keys], as_index=False)
-    if "low" in rows:
-        table[["low", "high"]] = 100 * rows[["low", "high"]].astype(float)
-        return by_mark.mean()
-    if value == "mean":
-        table["half"] = scale * rows["std"] * student(rows["seeds"])
-        result = by_mark.mean()
-    else:
-        of_seeds = table.groupby([*keys, rows["seed"]]).mean().groupby([*keys])
-        result = of_seeds.mean().reset_index()
-        half = of_seeds["y"].std() * student(of_seeds["y"].count())
-        result["half"] = half.to_numpy()
-    result["low"] = result["y"] - result["half"]
-    result["high"] = result["y"] + result["half"]
-    percent = result["scale"] == 100
-    bars = result.loc[percent, ["low", "high"]]
-    result.loc[percent, ["low", "high"]] = bars.clip(0, 100)
-    return result
-
-
-def student(seeds):
-    """Return half an interval of 95 % over seeds, in standard deviations."""
-    return t.ppf(0.975, seeds - 1) / seeds**0.5
+        names = rows[column].astype(str) if column in rows else column
+        rows = rows.assign(**{f"its {name}": names}).replace({f"its {name}": PRINTED})
+    keys = ["its panel", "its line", "its x"]
+    if "seed" in rows:
+        by_seed = rows.groupby([*keys, "seed"])["value"].mean().groupby(keys)
+        rows = by_seed.agg(mean="mean", std="std", seeds="count").reset_index()
+    if "low" not in rows:
+        of_seeds = t.ppf(0.975, rows["seeds"] - 1) / rows["seeds"] ** 0.5
+        half = rows["std"] * of_seeds
+        ends = {"low": rows["mean"] - half, "high": rows["mean"] + half}
+        rows = rows.assign(value=rows["mean"], **ends)
+    numbers = scale * rows.groupby(keys)[["value", "low", "high"]].mean()
+    if scale == 100:
+        numbers[["low", "high"]] = numbers[["low", "high"]].clip(0, 100)
+    return numbers.reset_index()
 
 
 def at_layers(tables, *readouts):
@@ -102,9 +89,10 @@ def of_depth(tables):
 def of_diagnostics(tables):
     rows = tables.diagnostics.query("metric != 'units'")
     of_units = rows["value"].where(rows["metric"] != "rank", rows["value"] / 8)
-    scale = np.where(rows["metric"].str.startswith("cka"), 1, 100)
     rows = rows.assign(value=of_units)
-    return marks(rows, "metric", "learner", "feature", scale=scale)
+    is_similarity = rows["metric"].str.startswith("cka")
+    of_cka = marks(rows[is_similarity], "metric", "learner", "feature", scale=1)
+    return pd.concat([of_cka, marks(rows[~is_similarity], "metric", "learner", "feature")])
 
 
 def scores(tables, pattern):
@@ -116,7 +104,7 @@ def scores(tables, pattern):
 def of_courses(tables, pattern):
     rows = scores(tables, pattern)
     panel = "metric" if "alpha" in pattern else ""
-    return marks(rows, panel, "learner", "k", value="mean")
+    return marks(rows, panel, "learner", "k")
 
 
 def of_accuracies(tables):
@@ -124,7 +112,7 @@ def of_accuracies(tables):
     rows = rows[rows["metric"] == "accuracy"]
     seen_before = rows["tasks_seen"].astype(str).replace("0", "before")
     cell = seen_before + "/" + rows["task_position"].astype(str)
-    return marks(rows.assign(cell=cell), "learner", "", "cell").round({"y": 0})
+    return marks(rows.assign(cell=cell), "learner", "", "cell").round({"value": 0})
 
 
 def of_time(tables):
@@ -143,8 +131,8 @@ def of_layers(tables):
     panel = rows["learner"].replace(PRINTED) + ", " + rows["readout"]
     rows = rows.assign(panel=panel, cell=rows["feature"] + "/" + place)
     drawn = marks(rows, "panel", "", "cell")
-    decimals = drawn["y"].abs() < 9.95
-    return drawn.assign(y=drawn["y"].round(1).where(decimals, drawn["y"].round()))
+    decimals = drawn["value"].abs() < 9.95
+    return drawn.assign(value=drawn["value"].round(1).where(decimals, drawn["value"].round()))
 
 
 def of_sweep(tables, line, x):
@@ -154,23 +142,25 @@ def of_sweep(tables, line, x):
     rows["rule"] = rows["sampling"].str.capitalize()
     rows["sweep"] = "ER, " + rows["sampling"]
     rows["group"] = "ER, " + size + " per class"
-    return marks(rows, "", line, x, value="mean")
+    return marks(rows, "", line, x)
 
 
 def of_tradeoff(tables):
     forgetting = scores(tables, r"(?P<metric>forgetting)\[3\]").set_index("learner")
     rows = scores(tables, r"(?P<metric>intransigence)\[3\]")
     x = rows["learner"].map(forgetting["mean"]).round(6)
-    return marks(rows.assign(x=x), "", "learner", "x", value="mean", scale=1)
+    return marks(rows.assign(x=x), "", "learner", "x", scale=1)
 
 
 def of_spider(tables):
     rows = tables.metrics[tables.metrics["metric"].isin(NAMES.values())]
     bounds = rows["learner"].isin(["finetune", "cumulative"])
-    drawn = [marks(rows, "All methods", "learner", "metric", value="mean", scale=1)]
+    drawn = [marks(rows, "All methods", "learner", "metric", scale=1)]
     for name in rows["learner"][~bounds].unique():
         few = rows[bounds | (rows["learner"] == name)]
-        drawn.append(marks(few, PRINTED[name], "learner", "metric", value="mean", scale=1))
+        drawn.append(
+            marks(few, PRINTED[name], "learner", "metric", scale=1)
+        )
     return pd.concat(drawn)
 
 
@@ -193,20 +183,22 @@ EXPECTED = {
         "feature",
         "learner",
         "task_position",
-        value="mean",
     ),
     "budget": lambda tables: by_amount(tables, **{"retrain": "1", "retrain@4": "4"}),
     "repair": lambda tables: by_amount(tables, **{"linear": "all", "linear:5": "5"}),
     "diagnostics": of_diagnostics,
     "matrix": of_accuracies,
-    "sessions": lambda tables: of_courses(tables, r"(?P<metric>alpha_\w+)\[(?P<k>\d+)\]"),
-    "fixed": lambda tables: of_courses(tables, r"(?P<metric>fixed_accuracy)\[(?P<k>\d+)\]"),
+    "sessions": lambda tables: of_courses(
+        tables, r"(?P<metric>alpha_\w+)\[(?P<k>\d+)\]"
+    ),
+    "fixed": lambda tables: of_courses(
+        tables, r"(?P<metric>fixed_accuracy)\[(?P<k>\d+)\]"
+    ),
     "omegas": lambda tables: marks(
         scores(tables, r"(?P<metric>omega_[a-z]+)"),
         "",
         "metric",
         "learner",
-        value="mean",
         scale=1,
     ),
     "tradeoff": of_tradeoff,
@@ -347,7 +339,7 @@ def lacking(tables):
 
     names = ("measurements", "metrics", "learners", "layers", "diagnostics", "causes")
     rows = {name: rest(getattr(tables, name)) for name in names}
-    summary = summarize(rows["measurements"])
+    summary = summarize(rows["measurements"]).sample(frac=1, random_state=0)
     notes = invented.notes(*(invented.note(name, STUCK) for name in FLAGGED[:2]))
     return replace(tables, **rows, summary=summary, notes=notes)
 
@@ -358,13 +350,14 @@ def test_what_is_drawn_is_what_the_tables_say(kind, of, monkeypatch):
     seen.without_layout(monkeypatch)
     tables = of(studied())
     figure, caption = draw_kinds([kind], tables, Options())[kind]
-    expected = EXPECTED[kind](tables).sort_values(["panel", "line", "x"])
+    expected = EXPECTED[kind](tables)
+    expected = expected.sort_values([*expected.columns[:3]])
     if kind in WITHOUT_BARS:
         expected[["low", "high"]] = math.nan
     shown = drawn(figure)
-    names = expected[["panel", "line", "x"]].to_numpy().tolist()
+    names = expected.iloc[:, :3].to_numpy().tolist()
     assert [list(mark[:3]) for mark in shown] == names
-    numbers = expected[["y", "low", "high"]].to_numpy(float)
+    numbers = expected.iloc[:, 3:].to_numpy(float)
     got = np.array([mark[3:] for mark in shown])
     assert got == pytest.approx(numbers, nan_ok=True)
     for key, name in named(figure).items():

@@ -1,5 +1,7 @@
 """Comparisons that decide a refusal, a verdict or a word: what is one step on either side."""
 
+import ast
+import csv
 import math
 from pathlib import Path
 from types import SimpleNamespace as Fake
@@ -36,6 +38,9 @@ from scenarios.commands.init import _tasks
 from scenarios.execution.pace import shown_time
 from scenarios.options import ModelOptions, RunOptions, parse_size
 from scenarios.study.spec import _check_name
+from tests.mutants.__main__ import copy_of_the_tree, outcome
+from tests.mutants.changes import guards_of
+from tests.mutants.contexts import PRODUCT, ROOT
 
 
 def estimate(low, high):
@@ -44,7 +49,9 @@ def estimate(low, high):
 
 def share(low, high, above=0.0):
     """Return what is said of the share that a layer retains."""
-    return retained({"retained": estimate(low, high), "above_floor": estimate(-1, above)})
+    return retained(
+        {"retained": estimate(low, high), "above_floor": estimate(-1, above)}
+    )
 
 
 def back(low, value=1.0, new_low=0.0):
@@ -94,7 +101,10 @@ ANSWERS = [
     (lambda high: beyond_margin(estimate(-1, high)), {0.01: "open", 0.009: "no"}),
     (lambda low: drift(low, 1), {0.01: False, 0.011: True}),
     (lambda high: drift(-1, high), {-0.01: False, -0.011: True}),
-    (lambda room: LayerLine.has_little_room.fget(Fake(room=room)), {0.02: False, 0.019: True}),
+    (
+        lambda room: LayerLine.has_little_room.fget(Fake(room=room)),
+        {0.02: False, 0.019: True},
+    ),
     (unsettled, {0.3: [], 0.31: ["b"]}),
     (lambda high: share(0, high), {0.3: "at most 30", 0.29: "14 [0, 29]"}),
     (lambda high: share(0, high), {1: "cannot tell", 0.99: "at most 99"}),
@@ -103,9 +113,18 @@ ANSWERS = [
     (lambda never: is_part(never, 0), {0.0005: True, 0.0006: False}),
     (lambda last: never_left([1, 1, last]), {0.95: False, 0.96: True}),
     (lambda last: never_left([0.01, 0.01, last]), {0.01: False, 0.011: True}),
-    (lambda itself: Relation(itself=itself, best=1).is_unrelated, {0.3: False, 0.29: True}),
-    (lambda end: deficit_doubt(Fake(worse_end=end, deficit=1), 0) > "", {0.1: True, 0.09: False}),
-    (lambda d: deficit_doubt(Fake(worse_end=1, deficit=d), 0) > "", {0.3: False, 0.31: True}),
+    (
+        lambda itself: Relation(itself=itself, best=1).is_unrelated,
+        {0.3: False, 0.29: True},
+    ),
+    (
+        lambda end: deficit_doubt(Fake(worse_end=end, deficit=1), 0) > "",
+        {0.1: True, 0.09: False},
+    ),
+    (
+        lambda d: deficit_doubt(Fake(worse_end=1, deficit=d), 0) > "",
+        {0.3: False, 0.31: True},
+    ),
     (lambda low: back(low, 1.1), {0.0: False, 0.1: True}),
     (lambda value: back(0.1, value), {1.0: False, 1.1: True}),
     (lambda new: back(0.1, 2, new), {-0.5: False, -0.4: True}),
@@ -114,12 +133,18 @@ ANSWERS = [
     (lambda points: doubts(points, 2, 200), {0.5: 0, 0.6: 1, -0.5: 0}),
     (lambda hybrids: doubts(0, hybrids, 200), {2: 0, 1: 1}),
     (lambda examples: doubts(0, 2, examples), {200: 0, 199: 1}),
-    (lambda low: Findings.is_learned.fget(Fake(new=Fake(change=Fake(low=low)))), {0: False, 0.1: True}),
+    (
+        lambda low: Findings.is_learned.fget(Fake(new=Fake(change=Fake(low=low)))),
+        {0: False, 0.1: True},
+    ),
     (lambda size: show_size(size), {999: "999 B", 1000: "1.0 KB"}),
     (lambda n: "..." in next(differences("x" * n, "")), {58: False, 59: True}),
     (lambda n: "more" in listed("x" * n), {4: False, 5: True}),
     (shown_time, {89: "89 s", 90: "2 min", 5400: "1.5 h", 48 * 3600: "2.0 days"}),
-    (lambda classes: _tasks("", Fake(classes=classes)), {5: "classes_per_task = 1", 6: "classes_per_task = 2"}),
+    (
+        lambda classes: _tasks("", Fake(classes=classes)),
+        {5: "classes_per_task = 1", 6: "classes_per_task = 2"},
+    ),
 ]
 
 
@@ -162,3 +187,36 @@ def test_what_is_beyond_the_last_that_is_taken_is_refused(take, last, beyond):
     take(last)
     with pytest.raises((InputError, ValueError)):
         take(beyond)
+
+
+def listed_guards():
+    """Return the tests that find a guard moved by a step, or why none does: file, guard, test."""
+    return list(csv.reader(Path(__file__).with_name("guards.csv").open()))
+
+
+def guards():
+    """Yield every guard of the code with its file, text and the change that moves it."""
+    for path in sorted(path for room in PRODUCT for path in Path(room).rglob("*.py")):
+        file = str(path.relative_to(ROOT))
+        for text, change in guards_of(file, path.read_bytes()):
+            yield file, text, change
+
+
+def test_every_guard_has_a_test_that_finds_it_moved_or_a_reason_for_none():
+    """The list is proved by the next test, of `make soak`; see there how it grows."""
+    listed = listed_guards()
+    assert [row[:2] for row in listed] == [[file, text] for file, text, _ in guards()]
+    for _, _, test in listed:
+        file, _, name = test.partition("::")
+        assert not name or name.partition("[")[0] in (ROOT / file).read_text()
+
+
+@pytest.mark.soak
+def test_the_test_of_each_guard_finds_it_moved(tmp_path):
+    copy = copy_of_the_tree(tmp_path)
+    for (*_, test), (file, text, change) in zip(listed_guards(), guards(), strict=True):
+        source = (copy / file).read_bytes()
+        (copy / file).write_bytes(change.applied(source))
+        if "::" in test:
+            assert outcome([test], copy)[0] == "found", (file, text)
+        (copy / file).write_bytes(source)

@@ -125,7 +125,9 @@ def decisive(tree):
                 yield answer
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
                 branches = ast.walk(changed(node, test=ast.Pass()))
-                if any(isinstance(each, ast.Raise) or is_text(each) for each in branches):
+                if any(
+                    isinstance(each, ast.Raise) or is_text(each) for each in branches
+                ):
                     yield test
 
 

@@ -86,6 +86,11 @@ def test_matrix_has_r_in_percent_and_hatches_what_was_not_measured():
         assert axes.get_ylim()[0] > axes.get_ylim()[1]
 
 
+def test_nine_matrices_have_narrow_cells_so_that_they_fit_on_a_page():
+    rows = invented.rows([f"mine{k}" for k in range(9)], tasks=10, seeds=1, orders=1)
+    assert figures.matrix(StudyTables(measurements=rows)).get_figheight() < 10
+
+
 @pytest.mark.parametrize("few", [(["ewc"], 5), (["fel", "finetune", "ewc"], 1)])
 def test_sessions_take_two_methods_and_two_tasks(few):
     learners, tasks = few
@@ -113,29 +118,6 @@ def test_tradeoff_has_bars_of_forgetting_and_lines_at_zero():
         assert seen.bars(drawn, x=True) == pytest.approx(seen.spread([F], scale=1))
     level, upright = (line for line in axes.lines if len(line.get_xdata()) == 2)
     assert list(level.get_ydata()) == list(upright.get_xdata()) == [0, 0]
-
-
-def test_of_a_single_order_f1_is_by_task_and_not_by_position():
-    """One order cannot tell whether a task is hard, or was learned early."""
-    for orders, names in ((1, ["t1", "t2", "t3"]), (2, ["1", "2", "3"])):
-        rows = invented.rows(
-            ["er"],
-            ["conv1", "output"],
-            tasks=3,
-            orders=orders,
-        )
-        learners = invented.kinds(["er"])
-        tables = StudyTables(
-            measurements=rows,
-            summary=summarize(rows),
-            learners=learners,
-        )
-        figure = figures.bias(tables)
-        assert [seen.tick_names(axes) for axes in figure.axes] == [names] * 2
-        caption = papers.caption("bias", tables)
-        assert ("a task and its position cannot be told apart" in caption) == (
-            orders == 1
-        )
 
 
 @pytest.mark.parametrize("head", ["single", "multi"])

@@ -24,8 +24,18 @@ from probe.tables.summary import summarize
 from tests.figures import invented, papers, seen
 
 LOOKS = learner_appearances([*papers.LEARNERS, *papers.SWEEP, *CONTROLS])
-METHODS = {LOOKS[name].label for name in [*papers.LEARNERS, *papers.SWEEP]} | {"ER"}
-KNOWN = ["finetune", "cumulative", "ewc"]
+METHODS = {
+    LOOKS[name].label
+    for name in [
+        *papers.LEARNERS,
+        *papers.SWEEP,
+    ]
+} | {"ER"}
+KNOWN = [
+    "finetune",
+    "cumulative",
+    "ewc",
+]
 COLORS = {LOOKS[name].label: LOOKS[name].color.lower() for name in KNOWN}
 PRINTED = {name: look.label for name, look in LOOKS.items()} | {
     "dead": "Dead units (%)",
@@ -76,14 +86,25 @@ def at_layers(tables, *readouts):
 
 def by_amount(tables, **amounts):
     rows = at_layers(tables, *amounts).query("feature != 'output'")
-    return marks(rows.replace({"readout": amounts}), "feature", "line", "readout")
+    rows = rows.replace({"readout": amounts})
+    return marks(
+        rows,
+        "feature",
+        "line",
+        "readout",
+    )
 
 
 def of_depth(tables):
     rows = at_layers(tables, "retrain")
     is_control = rows["quantity"] != "accuracy"
     rows.loc[is_control, ["low", "high"]] = math.nan
-    return marks(rows, "", "line", "feature")
+    return marks(
+        rows,
+        "",
+        "line",
+        "feature",
+    )
 
 
 def of_diagnostics(tables):
@@ -106,7 +127,12 @@ def scores(tables, pattern):
 def of_courses(tables, pattern):
     rows = scores(tables, pattern)
     panel = "metric" if "alpha" in pattern else ""
-    return marks(rows, panel, "learner", "k")
+    return marks(
+        rows,
+        panel,
+        "learner",
+        "k",
+    )
 
 
 def of_accuracies(tables):
@@ -121,7 +147,12 @@ def of_bias(tables):
     """A single order cannot tell whether a task is hard, or was learned early."""
     rows = tables.summary.query("metric == 'f1' and learner != 'offline'")
     task = "t" * is_one_order(tables) + rows["task_position"].astype(str)
-    return marks(rows.assign(task=task), "feature", "learner", "task")
+    return marks(
+        rows.assign(task=task),
+        "feature",
+        "learner",
+        "task",
+    )
 
 
 def is_one_order(tables):
@@ -133,7 +164,12 @@ def of_time(tables):
         "metric == 'accuracy' and task_position <= tasks_seen and learner != 'offline'"
     )
     rows = rows.replace({"feature": {"": "output"}})
-    return marks(rows, "learner", "feature", "tasks_seen")
+    return marks(
+        rows,
+        "learner",
+        "feature",
+        "tasks_seen",
+    )
 
 
 def of_layers(tables):
@@ -143,7 +179,12 @@ def of_layers(tables):
     place = rows["task_position"].astype("string").fillna("all")
     panel = rows["learner"].replace(PRINTED) + ", " + rows["readout"]
     rows = rows.assign(panel=panel, cell=rows["feature"] + "/" + place)
-    drawn = marks(rows, "panel", "", "cell")
+    drawn = marks(
+        rows,
+        "panel",
+        "",
+        "cell",
+    )
     decimals = drawn["value"].abs() < 9.95
     return drawn.assign(
         value=drawn["value"].round(1).where(decimals, drawn["value"].round())
@@ -164,7 +205,13 @@ def of_tradeoff(tables):
     forgetting = scores(tables, r"(?P<metric>forgetting)\[3\]").set_index("learner")
     rows = scores(tables, r"(?P<metric>intransigence)\[3\]")
     x = rows["learner"].map(forgetting["mean"]).round(6)
-    return marks(rows.assign(x=x), "", "learner", "x", scale=1)
+    return marks(
+        rows.assign(x=x),
+        "",
+        "learner",
+        "x",
+        scale=1,
+    )
 
 
 def of_spider(tables):

@@ -50,6 +50,12 @@ PRINTED = {name: look.label for name, look in LOOKS.items()} | {
     "omega_all": r"$\Omega_{\mathrm{all}}$",
     **{criterion: letters for letters, criterion in NAMES.items()},
 }
+COSTS = "forgotten points that its change accounts for"
+NOTHING = (math.nan, math.nan)
+FLAGGED = ("mine", "er10-uniform", "ER")
+# Of these the numbers are compared without their intervals, which are not drawn or are
+# those of a container of their own.
+WITHOUT_BARS = ("answer", "causes", "layers", "matrix", "sessions", "fixed", "spider")
 
 
 def marks(rows, panel="", line="", x="", scale=100):
@@ -261,7 +267,6 @@ EXPECTED = {
     "sampling": lambda tables: of_sweep(tables, "rule", "group"),
     "spider": of_spider,
 }
-COSTS = "forgotten points that its change accounts for"
 
 
 def ticks(axis):
@@ -362,12 +367,6 @@ def drawn(figure):
                 cell = f"{name_at(down, y)}/{name_at(ticks(axes.xaxis), x)}"
                 found.add((panel, "", cell, float(text.get_text()), *NOTHING))
     return sorted(found)
-
-
-NOTHING = (math.nan, math.nan)
-FLAGGED = ("mine", "er10-uniform", "ER")
-# Of these the numbers alone are drawn here, without their intervals.
-WITHOUT_BARS = ("answer", "causes", "layers", "matrix", "sessions", "fixed", "spider")
 
 
 def studied():

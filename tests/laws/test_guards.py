@@ -182,7 +182,7 @@ ANSWERS = [
     ),
     (
         lambda share: opened(0.1, share),
-        {0.5: "", 0.6: "a"},
+        {0.5: "", 0.51: "a"},
     ),
     (
         lambda points: doubts(points, 2, 200),
@@ -337,9 +337,13 @@ def test_what_is_beyond_the_last_that_is_taken_is_refused(take, last, beyond):
         take(beyond)
 
 
+UNTESTED = 90  # guards that no test finds moved: it only falls
+
+
 def listed_guards():
     """Return the tests that find a guard moved by a step, or why none does: file, guard, test."""
-    return list(csv.reader(Path(__file__).with_name("guards.csv").open()))
+    text = Path(__file__).with_name("guards.csv").read_text()
+    return list(csv.reader(text.splitlines()))
 
 
 def guards():
@@ -354,6 +358,7 @@ def test_every_guard_has_a_test_that_finds_it_moved_or_a_reason_for_none():
     """The list is proved by the next test, of `make soak`; see there how it grows."""
     listed = listed_guards()
     assert [row[:2] for row in listed] == [[file, text] for file, text, _ in guards()]
+    assert sum(test == "no test yet" for _, _, test in listed) <= UNTESTED
     for _, _, test in listed:
         file, _, name = test.partition("::")
         function = name.partition("[")[0].rpartition(".")[2]

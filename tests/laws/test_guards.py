@@ -1,6 +1,5 @@
 """Comparisons that decide a refusal, a verdict or a word: what is one step on either side."""
 
-import csv
 import math
 from pathlib import Path
 from types import SimpleNamespace as Fake
@@ -37,9 +36,8 @@ from probe.training.evaluation import outputs_of
 from probe.training.history import never_left
 from scenarios.options import ModelOptions, RunOptions
 from scenarios.study.spec import _check_name
-from tests.mutants.__main__ import copy_of_the_tree, outcome
-from tests.mutants.changes import guards_of
-from tests.mutants.contexts import PRODUCT, ROOT
+from tests.mutants.contexts import ROOT
+from tests.mutants.guards import guards, listed_guards
 
 
 def estimate(low, high):
@@ -340,22 +338,8 @@ def test_what_is_beyond_the_last_that_is_taken_is_refused(take, last, beyond):
 UNTESTED = 90  # guards that no test finds moved: it only falls
 
 
-def listed_guards():
-    """Return the tests that find a guard moved by a step, or why none does: file, guard, test."""
-    text = Path(__file__).with_name("guards.csv").read_text()
-    return list(csv.reader(text.splitlines()))
-
-
-def guards():
-    """Yield every guard of the code with its file, text and the change that moves it."""
-    for path in sorted(path for room in PRODUCT for path in Path(room).rglob("*.py")):
-        file = str(path.relative_to(ROOT))
-        for text, change in guards_of(file, path.read_bytes()):
-            yield file, text, change
-
-
 def test_every_guard_has_a_test_that_finds_it_moved_or_a_reason_for_none():
-    """The list is proved by the next test, of `make soak`; see there how it grows."""
+    """The list is proved by `python -m tests.mutants.guards`."""
     listed = listed_guards()
     assert [row[:2] for row in listed] == [[file, text] for file, text, _ in guards()]
     assert sum(test == "no test yet" for _, _, test in listed) <= UNTESTED
@@ -363,14 +347,3 @@ def test_every_guard_has_a_test_that_finds_it_moved_or_a_reason_for_none():
         file, _, name = test.partition("::")
         function = name.partition("[")[0].rpartition(".")[2]
         assert not name or function in (ROOT / file).read_text()
-
-
-@pytest.mark.soak
-def test_the_test_of_each_guard_finds_it_moved(tmp_path):
-    copy = copy_of_the_tree(tmp_path)
-    for (*_, test), (file, text, change) in zip(listed_guards(), guards(), strict=True):
-        source = (copy / file).read_bytes()
-        (copy / file).write_bytes(change.applied(source))
-        if "::" in test:
-            assert outcome([test], copy)[0] == "found", (file, text)
-        (copy / file).write_bytes(source)

@@ -73,7 +73,7 @@ def draw(
     page.describe(
         learners,
         about,
-        captions.means_are(rows),
+        captions.over_seeds(rows),
         "Joint: trained on all tasks at once",
         readouts=set(rows["readout"]),
     )

@@ -1,9 +1,7 @@
 """Invented tables of any shape: the numbers are random, and the same every time."""
 
 import math
-from collections import defaultdict
 from itertools import product
-from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -11,7 +9,7 @@ import pandas as pd
 from figures.tables import StudyTables
 from probe.rewinding.verdicts import Shown, verdict
 from probe.tables.summary import summarize
-from probe.tables.table_file import new_table, records, write_table
+from probe.tables.table_file import new_table, write_table
 
 CRITERIA = ("accuracy", "ms", "sss", "ce", "rem", "bwt_plus", "fwt")
 
@@ -265,16 +263,6 @@ def causes(
                 interval = (x, x - half, x + half, seeds, 0.001)
                 rows.append((*layer, *interval, word, scope(seeds)))
     return new_table("causes", rows)
-
-
-def rows_by(table, *columns):
-    """Return the rows of a table, as they are in `records`, by the values of columns."""
-    result = defaultdict(list)
-    key_of = attrgetter(*columns)
-    for row in records(table):
-        key = key_of(row)
-        result[key if len(columns) > 1 else (key,)].append(row)
-    return result
 
 
 BOTH = {"readouts": ("retrain", "retrain@4", "linear", "linear:5")}

@@ -4,7 +4,6 @@ from functools import cache, partial
 from unittest.mock import patch
 
 import numpy as np
-import pytest
 from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.collections import LineCollection
 from matplotlib.text import Text
@@ -63,19 +62,6 @@ def spread(rows, scale=100):
     if scale == 100:
         ends = np.clip(ends, 0, 1)
     return scale * np.asarray(ends)
-
-
-def check_means(drawn, rows, scale=100):
-    """Check the heights and bars of means over seeds."""
-    assert heights(drawn) == pytest.approx([scale * row.mean for row in rows])
-    assert bars(drawn) == pytest.approx(spread(rows, scale))
-
-
-def check_layers(drawn, rows):
-    """Check the heights and bars of rows of layers.csv."""
-    ends = np.array([[100 * row.low, 100 * row.high] for row in rows])
-    assert heights(drawn) == pytest.approx([100 * row.value for row in rows])
-    assert bars(drawn) == pytest.approx(ends)
 
 
 def hidden_data(figure):

@@ -7,14 +7,11 @@ from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 import figures
-from figures import lines
-from figures.appearance import learner_appearances
 from figures.build import Plot
 from figures.kinds import KINDS
 from figures.options import Options
@@ -236,11 +233,3 @@ def test_all_kinds_are_there_with_their_help_and_nothing_else_is():
     for where in (figures, plot):
         with pytest.raises(AttributeError, match="dept"):
             operator.attrgetter("dept")(where)
-
-
-def test_a_bar_goes_from_the_low_to_the_high_end_of_its_interval():
-    panel, (look,) = axes(), learner_appearances(["er"]).values()
-    rows = pd.DataFrame({"value": [0.5, 0.9], "low": [0.4, 0.3], "high": [0.8, 0.95]})
-    lines.plot_means(panel, look, [1, 2], rows)
-    ends = [[40, 80], [30, 95]]
-    assert seen.bars(panel.containers[0]) == pytest.approx(np.array(ends))

@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import re
 from dataclasses import dataclass
 
 SWAPPED = {
@@ -25,6 +26,7 @@ SWAPPED = {
     ast.BitOr: ast.BitAnd,
     ast.BitAnd: ast.BitOr,
 }
+ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -56,9 +58,6 @@ def changes_of(file, source):
     Messages, annotations and docstrings stay as they are.
     """
     tree = ast.parse(source)
-    starts = [0]
-    for line in source.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
     changes = []
 
     def visit(node, function):
@@ -71,25 +70,69 @@ def changes_of(file, source):
                 visit(each, function)
             return
         for other in others(node):
-            start = starts[node.lineno - 1] + node.col_offset
-            end = starts[node.end_lineno - 1] + node.end_col_offset
-            change = Change(
-                file=file,
-                line=node.lineno,
-                function=function,
-                start=start,
-                end=end,
-                before=source[start:end].decode(),
-                after=f"({ast.unparse(other)})"
-                if isinstance(other, ast.expr)
-                else "pass",
-            )
-            changes.append(change)
+            is_value = isinstance(other, ast.expr)
+            after = f"({ast.unparse(other)})" if is_value else "pass"
+            changes.append(change_of(file, source, node, after, function))
         for child in ast.iter_child_nodes(node):
             visit(child, function)
 
     visit(tree, 0)
     return changes
+
+
+def change_of(file, source, node, after, function=0):
+    """Return the change that puts a text in place of a node."""
+    lines = source.splitlines(keepends=True)
+    start = len(b"".join(lines[: node.lineno - 1])) + node.col_offset
+    end = len(b"".join(lines[: node.end_lineno - 1])) + node.end_col_offset
+    before = source[start:end].decode()
+    return Change(file, node.lineno, function, start, end, before, after)
+
+
+def guards_of(file, source):
+    """Yield the guards of a module as texts, and how each is moved by a step.
+
+    A guard is an ordered comparison that decides an answer, a refusal or what is said,
+    or a constant of the module in one.
+    """
+    tree = ast.parse(source)
+    inside = [node for test in decisive(tree) for node in ast.walk(test)]
+    names = set()
+    for node in dict.fromkeys(inside):
+        for k, operator in enumerate(getattr(node, "ops", ())):
+            if isinstance(operator, ORDERED):
+                left, right = [node.left, *node.comparators][k : k + 2]
+                pair = ast.Compare(left, [operator], [right])
+                names |= {getattr(side, "id", "") for side in ast.walk(pair)}
+                ops = [*node.ops[:k], SWAPPED[type(operator)](), *node.ops[k + 1 :]]
+                moved = f"({ast.unparse(changed(node, ops=ops))})"
+                yield ast.unparse(pair), change_of(file, source, node, moved)
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in names:
+                number = ast.unparse(value)
+                if re.fullmatch(r"[-\d.e* ]+", number):
+                    step = "* 1.1" if "." in number else "+ 1"
+                    moved = change_of(file, source, value, f"({number}) {step}")
+                    yield ast.unparse(node), moved
+
+
+def decisive(tree):
+    """Yield what functions answer, and tests of branches that refuse or say something."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Return(value=ast.expr() as answer):
+                yield answer
+            case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+                branches = ast.walk(changed(node, test=ast.Pass()))
+                if any(
+                    isinstance(each, ast.Raise) or is_text(each) for each in branches
+                ):
+                    yield test
+
+
+def is_text(node):
+    return isinstance(getattr(node, "value", None), str)
 
 
 def others(node):

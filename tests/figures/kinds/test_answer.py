@@ -25,22 +25,19 @@ def tables():
 
 
 @pytest.mark.parametrize("names", [LEARNERS, LEARNERS[:1]])
-def test_bars_are_the_costs_and_dots_what_is_still_there(names):
+def test_dots_are_what_is_still_there_between_untrained_and_joint(names):
     figure = figures.answer(StudyTables(**tables()), learners=names)
     of_learner = {a.method: a for a in answers(all_tables(**tables()))}
     panels = iter(figure.axes)
     for name in names:
-        costs, held = next(panels), next(panels)
+        _, held = next(panels), next(panels)
         layers = of_learner[name].layers
-        bars = [bar.get_width() for bar in costs.patches]
-        shares = [100 * line.cost.value for line in layers if line.cost]
-        assert bars == pytest.approx(shares)
         dots = [x for x in held.lines if x.get_marker() == "o"]
         expected = [100 * line.held.value for line in layers if line.held]
         assert [dot.get_xdata()[0] for dot in dots] == pytest.approx(expected)
-        assert [text.get_text() for text in costs.get_yticklabels()] == [
-            line.layer for line in layers
-        ]
+        solid = [x for x in held.lines if x.get_linestyle() == "-" and x not in dots]
+        starts = [100 * line.untrained for line in layers if line.joint is not None]
+        assert [x.get_xdata()[0] for x in solid] == pytest.approx(starts)
     assert seen.text_faults(figure) + seen.hidden_data(figure) == []
 
 

@@ -29,35 +29,11 @@ def pra(learner, summary=SUMMARY):
     return list(summary.query("learner == @learner and metric == 'pra'").itertuples())
 
 
-def of_all_tasks(quantity, learner="ewc"):
-    columns = ("learner", "readout", "quantity", "task_position")
-    rows = invented.rows_by(papers.tables().layers, *columns)
-    return rows[learner, "retrain", quantity, None]
-
-
-def check_learners(axes):
-    """Check the lines and bars of a panel."""
-    for learner, line in zip(
-        papers.LEARNERS,
-        axes.containers,
-        strict=True,
-    ):
-        seen.check_layers(line, of_all_tasks("accuracy", learner))
-
-
-def test_without_layers_lines_and_bars_are_means_and_intervals_a_panel_for_each_architecture():
+def test_each_architecture_has_a_panel_and_without_layers_a_band_of_joint():
     figure = figures.depth(StudyTables(summary=SUMMARY))
     assert seen.titles(figure) == ["Finetune, EWC", "PathNet", "FEL"]
     assert [seen.tick_names(axes) for axes in figure.axes] == [FEATURES, *OWN.values()]
     assert figure.axes[1].get_xticks().tolist() == [1, 2, 3, 4]
-    found = [container for axes in figure.axes for container in axes.containers]
-    drawn = {each.lines[0].get_color(): each for each in found}
-    for learner in ["finetune", "ewc", *OWN]:
-        rows = pra(learner)
-        line = drawn.pop(seen.color(learner))
-        assert seen.heights(line) == pytest.approx([100 * row.mean for row in rows])
-        assert seen.bars(line) == pytest.approx(seen.spread(rows))
-    assert not drawn
     left, right = (seen.points(each)[:, 0] for each in figure.axes[0].containers)
     assert right - left == pytest.approx(np.full(3, 0.08))
     assert (left + right) / 2 == pytest.approx(np.array([1, 2, 3]))
@@ -87,26 +63,21 @@ def test_learners_share_an_architecture_where_features_agree_even_if_some_are_mi
     ]
 
 
-def test_with_layers_bars_are_intervals_and_a_band_is_the_room():
+def test_with_layers_a_band_is_the_room():
     figure = papers.figure("depth")
     (axes,) = figure.axes
-    drawn = {line.get_label(): seen.points(line) for line in axes.lines}
     (band,) = (c for c in axes.collections if isinstance(c, PolyCollection))
     edges = {tuple(corner) for corner in band.get_paths()[0].vertices.round(6).tolist()}
-    for quantity, label in (
-        ("floor", "Untrained"),
-        ("ceiling", "Joint"),
-    ):
-        expected = [
-            (row.depth, round(100 * row.value, 6)) for row in of_all_tasks(quantity)
-        ]
-        assert drawn[label] == pytest.approx(np.array(expected))
-        assert edges >= set(expected)
+    rows = papers.tables().layers.query(
+        "readout == 'retrain' and quantity in ['floor', 'ceiling'] and task_position.isna()"
+    )
+    corners = zip(rows["depth"], (100 * rows["value"]).round(6), strict=True)
+    assert edges >= set(corners)
+    drawn = {line.get_label(): seen.points(line) for line in axes.lines}
     assert drawn["Chance"][:, 1] == pytest.approx([10, 10])
     # The ceiling at the output replaces Offline's line.
     controls = ["Joint", "Untrained", "Chance"]
     assert sorted(seen.legend(figure)[5:]) == sorted(controls)
-    check_learners(axes)
     note = " ".join(seen.note(figure).split("\n"))
     assert note.endswith("95 % interval (of test examples)")
     said = papers.caption("depth", papers.tables())

@@ -186,9 +186,9 @@ class Page:
         share_y: bool = True,
         fold: bool = True,
     ) -> list[list[Axes]]:
-        """Begin a figure and return blocks of panels, each of which starts a new row.
+        """Begin a figure and return its panels in blocks; every block starts a new row.
 
-        With a user's axes, all panels but the selected one are drawn out of sight.
+        `UserAxes` draws all panels but the selected one out of sight.
 
         Args:
             titles: The title of each panel of each block.
@@ -199,14 +199,14 @@ class Page:
         """
         rows = sum(math.ceil(len(block) / columns) for block in titles)
         figure = self.blank(rows, wide=wide)
-        # All cells row by row, also of a single panel; a block takes some rows of them.
+        # All cells, row by row; squeeze=False keeps a single one an array.
         cells = figure.subplots(rows, columns, sharey=share_y, squeeze=False).ravel()
         blocks = []
         for block in titles:
             panels = list(cells[: len(block)])
             blocks.append(panels)
             for axes, title in zip(panels, block, strict=True):
-                # For speed: otherwise every layout would look for the ticks on each.
+                # For speed: otherwise every layout measures the ticks of every spine.
                 axes.spines[:].set_in_layout(False)
                 if title:
                     axes.set_title(self.fold_title(title, columns if fold else 0))

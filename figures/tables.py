@@ -18,7 +18,7 @@ from probe.errors import printable
 from probe.files import recorded_hashes
 from probe.immutable import immutable
 from probe.metrics.matrix import AccuracyMatrix
-from probe.tables.matrices import mean_accuracies
+from probe.tables.matrices import mean_matrices
 from probe.tables.schemas import CONTROLS
 from probe.tables.summary import seed_means
 from probe.tables.table_file import new_table, read_table, table_file, where
@@ -92,7 +92,7 @@ class StudyTables:
         columns are task positions in the executed order. Raises InputError if the table
         does not hold such an R.
         """
-        matrices = mean_accuracies(self.measurements)
+        matrices = mean_matrices(self.measurements)
         return {name: R for name, R in matrices.items() if name not in CONTROLS}
 
     @cached_property

@@ -30,16 +30,16 @@ def free_memory(device: torch.device) -> int:
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     facts = dict(line.split(":") for line in _lines(Path("/proc/meminfo")))
-    room = list(group_room())
+    room = list(cgroup_room())
     if "MemAvailable" in facts:
         room.append(int(facts["MemAvailable"].split()[0]) * 1024)
     return min(room, default=_ASSUMED)
 
 
-def group_room(
+def cgroup_room(
     root: Path = Path("/sys/fs/cgroup"), groups: Path = Path("/proc/self/cgroup")
 ) -> Iterator[int]:
-    """Yield the bytes left under the limit of each control group around this process that has one.
+    """Yield the bytes left below each memory limit of this process's control groups.
 
     Args:
         root: The folder in which the groups are mounted.
@@ -49,7 +49,7 @@ def group_room(
         _, controllers, path = line.split(":", 2)
         mount = root
         names = ("memory.max", "memory.current", "inactive_file")
-        if controllers:
+        if controllers:  # version 1
             mount = root / "memory"
             names = _NAMES_OF_VERSION_1
         if not controllers or "memory" in controllers.split(","):
@@ -69,7 +69,7 @@ _NAMES_OF_VERSION_1 = (
 
 
 def _room(folder: Path, limit: str, usage: str, reclaimable_key: str) -> Iterator[int]:
-    """Yield the bytes left below a control group's limit of memory, if it has files of one."""
+    """Yield the bytes left below a control group's memory limit, nothing if it has no such file."""
     for most in _lines(folder / limit):
         used = sum(map(int, _lines(folder / usage)))
         stat = dict(line.split() for line in _lines(folder / "memory.stat"))

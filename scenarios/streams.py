@@ -254,7 +254,7 @@ def _transformed(
     kind: str,
     transforms: Sequence[tuple[str, Callable[[Tensor], Tensor]]],
 ) -> Scenario:
-    """Return a task with all classes for each name and transform of the inputs."""
+    """Return the scenario with a task of all classes for each name and transform of inputs."""
     classes = tuple(range(data.classes))
     tasks = []
     for index, (name, transform) in enumerate(transforms, 1):

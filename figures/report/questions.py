@@ -215,26 +215,28 @@ def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     rows = of_output.assign(name=parts["name"])
     of_end = rows[is_last & parts["name"].notna()]
     if len(of_end):
-        yield ReportFigure(view=_scores(of_end, training_seconds(tables["times"])))
+        yield ReportFigure(
+            view=_metrics_and_seconds(of_end, training_seconds(tables["times"]))
+        )
 
 
-def _scores(metrics: pd.DataFrame, seconds: Mapping[str, float]) -> Sheet:
-    """Return a line for each metric after the last task, with a column for each learner."""
+def _metrics_and_seconds(metrics: pd.DataFrame, seconds: Mapping[str, float]) -> Sheet:
+    """Return a table of the metrics after the last task and the seconds of training, by learner."""
     learners = metrics["learner"][np.isfinite(metrics["mean"])].unique()
-    public = {(metric.paper, metric.name): metric.public for metric in registered()}
+    names = {(metric.paper, metric.name): metric.public for metric in registered()}
     heads = set(metrics["head"]) - {""}
     lines = []
     for (paper, name, head), rows in metrics.groupby(
         ["paper", "name", "head"], sort=False
     ):
         row_of = {row.learner: row for row in rows.itertuples()}
-        unit = _UNITS.get(name, "points" if (paper, name) in public else "")
+        unit = _UNITS.get(name, "points" if (paper, name) in names else "")
         about = [
             paper,
             unit,
             f"{head}-head" * (head != "" and len(heads) > 1),
         ]
-        title = f"{public.get((paper, name), name)} ({', '.join(filter(None, about))})"
+        title = f"{names.get((paper, name), name)} ({', '.join(filter(None, about))})"
         style = (100, ".1f") if unit == "points" else (1, ".3g")
         cells = (mean_and_interval(row_of.get(learner), *style) for learner in learners)
         lines.append((title, *cells))

@@ -150,8 +150,8 @@ def _measured(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
     two = put_back.two
 
     def open_block(block: str) -> pd.DataFrame:
-        if two.position.withheld:
-            raise InputError(f"nothing is said of blocks: {two.position.withheld}")
+        if two.quantities.withheld:
+            raise InputError(f"nothing is said of blocks: {two.quantities.withheld}")
         return setting.opened(parts, block).causes
 
     remedies = list(tracked(workshop.remedies(user), "remedies"))

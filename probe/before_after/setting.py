@@ -142,7 +142,7 @@ class Setting:
             progress=partial(tracked, label="blocks put back"),
         )
         blocks = tuple(parts.blocks)
-        causes = cause_table([{1: two.position}], self.tests, self.margin, blocks)
+        causes = cause_table([{1: two.quantities}], self.tests, self.margin, blocks)
         columns = ["new", "new_low", "new_high"]
         causes[columns] = np.nan
         for row, block in enumerate(causes["feature"] if self.has_new else ()):

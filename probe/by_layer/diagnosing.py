@@ -91,7 +91,7 @@ def _matrices_of(
     matrices = context.earlier.pop(peer, {})
     if matrices.keys() >= set(features):
         return matrices
-    model_of_peer = context.networks.compared_with
+    model_of_peer = context.networks.peer_network
     model = context.offline() if peer == OFFLINE else model_of_peer(peer)
     cuts = context.cuts(model, features)
     return context.matrices(cuts, context.scenario.test.x)

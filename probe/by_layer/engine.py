@@ -100,7 +100,7 @@ def _readouts_of(plan: Plan, entries: Mapping[str, ReadoutEntry]) -> dict[str, R
 
 
 def _poolings_of(readouts: Mapping[str, Readout]) -> dict[str, Pooling]:
-    """Return the rules for wide values other than the default, by the readout's name."""
+    """Return the poolings of linear readouts that are not the default, by the readout's name."""
     return {
         name: readout.pooling
         for name, readout in readouts.items()

@@ -334,7 +334,7 @@ def _from_details(text: str) -> dict[str, Any]:
 def _check_ranges(
     values: Mapping[str, float], cost: TrainingCost | None, seconds: float
 ) -> None:
-    """Raise ValueError for a number that its table cannot hold, as in an edited file."""
+    """Raise ValueError if a number is out of the range of its table, as in an edited file."""
     numbers = [seconds]
     if cost:
         numbers.append(cost.seconds)

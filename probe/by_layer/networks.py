@@ -259,8 +259,8 @@ class Networks(Protocol):
     def after(self, tasks_seen: int) -> TrainedNetwork:
         """Return the network after a number of tasks."""
 
-    def compared_with(self, peer: Peer) -> nn.Module:
-        """Return the network to compare with, an earlier or the untrained one: `jobs.peers_of`."""
+    def peer_network(self, peer: Peer) -> nn.Module:
+        """Return the network of a peer, an earlier or the untrained one, see `jobs.peers_of`."""
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network, which serve all others.

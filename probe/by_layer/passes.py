@@ -81,7 +81,7 @@ def _put_back_blocks(
 ) -> Measured:
     """Yield measurements of a network with blocks of an earlier one put back."""
     model = unwrapped(network.model)
-    before = unwrapped(context.networks.compared_with(work.since))
+    before = unwrapped(context.networks.peer_network(work.since))
     features = context.features
     facts: dict[str, CutFacts] = {}
     if len(features) > 1:

@@ -1,10 +1,12 @@
 """The results of a job: files of predictions, each replaced atomically, and checkpoints.
 
-    jobs/JOB/FINGERPRINT16/predictions.npz                the measurements of a finished
-    job jobs/JOB/FINGERPRINT16/predictions.COUNT-DIGEST.npz   measurements of a running
-    job jobs/JOB/FINGERPRINT16/after-T.pt                     a network after T tasks
-    and its learner quarantine/                                           corrupt files,
-    each with a note
+In jobs/JOB/FINGERPRINT16/ of the run directory:
+
+    predictions.npz               the measurements of a finished job
+    predictions.COUNT-DIGEST.npz  measurements of a running job
+    after-T.pt                    a network after T tasks, and its learner
+
+Corrupt files are moved to quarantine/ of the run directory, each with a note.
 
 `np.load` reads the predictions without this package;
 `probe.by_layer.measurement.to_arrays` lists the arrays. The file also holds the job's
@@ -13,8 +15,8 @@ and one file holds many arrays, which suits network file systems. A measurement 
 finished when it is in an intact file; there is no other list. While a job runs, eight
 files of similar size are merged, so that it has few at any time and each measurement is
 rewritten a few times only. Files are renamed into place when complete, and named after
-their content: a process can be killed, and two can do the same job, without harm. A
-corrupt file is neither used nor deleted, but set aside, and its content computed again.
+their content: a process can be killed, and two can do the same job, without harm. What
+a corrupt file held is computed again.
 """
 
 from __future__ import annotations

@@ -320,11 +320,11 @@ class Recorder:
             self._watch.restart()
 
     def _new_course(self, every: int | None, layers: Sequence[str]) -> Course | None:
-        """Return the course, None without `every`; raises InputError for layers without it."""
+        """Return the course, None without `every`; raises InputError if layers cannot be read."""
         has_train = "train" in self._examples.splits
         if layers and (every is None or not has_train or isinstance(layers, str)):
             raise InputError(
-                "layers=['conv1'] are read by training examples: give every=, train="
+                "layers= needs every=, train= and a list: layers=['conv1']"
             )
         if every is None:
             return None
@@ -365,8 +365,8 @@ class Recorder:
     def after_step(self) -> None:
         """Count a step of the training; after each `every`-th, add to `course` and its file.
 
-        With `diff=`, the network is compared with that at the start after each
-        `every`-th of its.
+        With `diff=`, the network is also compared with that at the start, after each
+        `every`-th step of the watch.
 
         The network is tested on at most 1,000 of the test examples, drawn by the seed
         class by class, and each of `layers` by the nearest class mean of as many
@@ -435,7 +435,7 @@ class Recorder:
     def _write(
         self, rows: Mapping[int, NDArray[Any]], hashes: Mapping[int, str]
     ) -> None:
-        """Make these the rows of the run, in its file first; hashes of other rows are ignored."""
+        """Replace the rows of the run, first in its file, then here; drop hashes of other rows."""
         hashes = {row: sha for row, sha in hashes.items() if row in rows}
         record = replace(self._record, rows=rows, hashes=hashes)
         record.write(self.folder)

@@ -86,7 +86,7 @@ def _of_layer(
             "readout": readout,
             "feature": feature,
             "depth": 1 + predictions.features(jobs[0]).index(feature),
-            **columns_of(name, position.position, estimate),
+            **columns_of(name, position.number, estimate),
             "accuracy": accuracy,
             "control": control,
         }

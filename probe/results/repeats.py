@@ -1,7 +1,7 @@
 """Networks that are the same network: in several seeds, or after several tasks.
 
-Copies that were forgotten, a seed that was reset and shared or frozen layers give
-differences of exactly 0, which say nothing of learning.
+A forgotten copy, a reset seed, and a shared or frozen layer all give differences of
+exactly 0, which say nothing of learning.
 """
 
 from collections.abc import Iterator

@@ -35,7 +35,7 @@ from probe.results.statements import (
     statement_rows,
     statement_seed_rows,
 )
-from probe.results.stored_pairs import StoredPairs, lawful, stored_pairs
+from probe.results.stored_pairs import StoredPairs, stored_pairs, without_broken_laws
 from probe.results.training_checks import check_trainings
 from probe.tables.schemas import Row, Tables
 from probe.tables.summary import summarize
@@ -101,7 +101,7 @@ def tables_of(predictions: Predictions, metrics: Iterable[MetricEntry] = ()) -> 
     """
     plan = predictions.plan
     pairs = stored_pairs(predictions)
-    layers = list(layers_of(lawful(predictions, pairs)))
+    layers = list(layers_of(without_broken_laws(predictions, pairs)))
     notes, doubts = check_trainings(predictions)
     notes_on_repeats, doubts = repeated_networks(predictions, doubts)
     rows: dict[str, Iterable[Row]] = {

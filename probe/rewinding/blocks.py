@@ -107,10 +107,9 @@ def changed_blocks(
 ) -> dict[str, Changed]:
     """Return the blocks whose tensors or attributes differ from those of an earlier network.
 
-    An attribute belongs to the block of the smallest module around it that has tensors,
-    if these are of one block. Others are further blocks, named "attributes of" their
-    module, after those of features; where there would be more than 8 blocks in all,
-    they are one: "attributes".
+    An attribute belongs to the block of the smallest module around it that has tensors.
+    If these are of several blocks, or there is no such module, it belongs to a further
+    block, "attributes of MODULE". Such blocks come last.
 
     Args:
         blocks: The blocks of the network.
@@ -159,16 +158,18 @@ def _block_around(name: str, blocks: Blocks) -> str | None:
 def rewound(
     model: nn.Module, contents: Iterable[Changed], before: Earlier, grown: bool = True
 ) -> Iterator[None]:
-    """Put blocks of an earlier network into a network inside the block; no parameter is copied.
+    """Put blocks of an earlier network into a network within the `with` statement.
+
+    No parameter is copied. Buffers are, as a forward pass may write into them.
 
     Of a tensor that has grown since, as a head's, the earlier rows are put back.
-    Buffers are copied, as a forward pass may write into them.
 
     Args:
         model: The network, which is as before afterwards, also after a failure.
         contents: The blocks to put back.
         before: The earlier network.
-        grown: Whether tensors keep the rows that have come since; else they shrink.
+        grown: Whether tensors keep the rows that have come since; else they have their
+            earlier shape.
 
     Raises:
         InputError: A tensor has another shape in the earlier network, and has not
@@ -205,7 +206,7 @@ def rewound(
 
 
 def with_new_rows(name: str, before: Tensor, now: Tensor) -> Tensor:
-    """Return an earlier tensor, with the rows that have come since.
+    """Return an earlier tensor, extended by the rows that have come since.
 
     Args:
         name: The name of the tensor.
@@ -213,14 +214,14 @@ def with_new_rows(name: str, before: Tensor, now: Tensor) -> Tensor:
         now: The tensor in the last network.
 
     Raises:
-        InputError: It has another shape, and has not grown.
+        InputError: They differ in more than the number of rows, or rows have gone.
     """
     if before.shape == now.shape:
         return before
-    grown = before.shape[1:] == now.shape[1:]
-    if not grown or len(before) > len(now):
+    same_rows = before.dim() == now.dim() and before.shape[1:] == now.shape[1:]
+    if not same_rows or len(before) > len(now):
         remedy = "only a first dimension may grow"
-        if grown:
+        if same_rows:
             remedy = f"keep its first {len(now)} rows in the earlier network"
         raise InputError(
             f"{name!r} has shape {tuple(before.shape)} in the earlier network and "

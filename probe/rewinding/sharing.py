@@ -64,7 +64,7 @@ class SharedPasses:
                 with self._put_back(names):
                     if not identical(logits, self.run(mapped(few, torch.clone))):
                         return False
-            return passes.save_work
+            return passes.saves_work
         return False
 
     def by_beginning(self, sets: Iterable[Names]) -> list[Names]:

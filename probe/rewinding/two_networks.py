@@ -20,9 +20,9 @@ from probe.immutable import immutable
 from probe.modules import named_state
 from probe.rewinding.blocks import Changed, Earlier, changed_blocks, rewound
 from probe.rewinding.correspondence import Comparison, unrelated
-from probe.rewinding.estimates import Position
+from probe.rewinding.estimates import Quantities
 from probe.rewinding.hybrids import Names, Rewinding, rewind, sets_of
-from probe.rewinding.pairs import deficit_doubt, law_failure, position_of
+from probe.rewinding.pairs import deficit_doubt, law_failure, quantities_of
 from probe.rewinding.parts import Parts
 from probe.rewinding.scoring import (
     Tests,
@@ -146,10 +146,10 @@ class TwoNetworks:
         return earlier.shape[-1], last.shape[-1]
 
     @cached_property
-    def position(self) -> Position:
+    def quantities(self) -> Quantities:
         """The quantities of every test example, as far as they are known."""
         chance = 1 / self.outputs[1] if self.tests.is_accuracy else None
-        return position_of(
+        return quantities_of(
             self.rewinding,
             tuple(self.parts.blocks),
             self.saved,

@@ -220,7 +220,8 @@ def by_autograd(module: nn.Module, gradients: Gradients) -> Link:
         nonlocal leaf, y
         leaf = x.detach().requires_grad_()
         with torch.enable_grad():
-            # A copy: the layer may write into its input, which a leaf forbids.
+            # A copy, as the layer may write into its input, and autograd forbids that of a
+            # leaf.
             y = cast(Tensor, module(leaf.clone()))
         return y.detach()
 

@@ -24,7 +24,7 @@ from probe.results.run_directory import refuse_foreign
 from probe.tasked_examples import as_tasks
 from probe.validation import problem, problems
 from scenarios.checkpoint_loader import CheckpointLoader
-from scenarios.commands.run import carry_through
+from scenarios.commands.run import run_plan
 from scenarios.data.datasets import Location
 from scenarios.data.feature_files import SUFFIX
 from scenarios.options import ModelOptions, names, position
@@ -79,7 +79,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             code=SOURCE_HASHES.get(f"network {network}"),
             location=Location(),
         )
-        return carry_through(
+        return run_plan(
             partial(_prepare, loader),
             options.of_run,
             root,

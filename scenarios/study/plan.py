@@ -375,17 +375,17 @@ def study_networks(
         learners = {n: _learner(study, n, source, n_tasks) for n in plan.learners}
         if plan.learners != learners:
             raise InputError("your code has changed since the run started: run again")
-        scenario = _loaded(
+        scenario = _scenario_on(
             study.scenario, location.now(study.scenario.data), device, plan.data
         )
         yield StudyNetworks(plan=plan, study=study, scenario=scenario)
 
 
 @lru_cache(maxsize=1)
-def _loaded(
+def _scenario_on(
     spec: ScenarioSpec, location: Location, device: torch.device, data: str
 ) -> Scenario:
-    """Load the data once per process, however many jobs it does, onto a device.
+    """Return the scenario on a device; it is loaded once per process, however many jobs it does.
 
     Raises InputError if the hash of the data is not the expected one, `data`.
     """

@@ -359,9 +359,9 @@ class Protocol:
     ) -> None:
         """Train a tail for the largest multiple of the recipe."""
         recipe = self.how.recipe.times(max(self.how.multiples))
-        chance = stream(self.how.seed, "retrain", feature)
+        draws = stream(self.how.seed, "retrain", feature)
         with located(f"retraining from {feature!r}"), explained(self.train.x):
-            fit(tail, Labeled(x, self.train.y), recipe, chance, recorder)
+            fit(tail, Labeled(x, self.train.y), recipe, draws, recorder)
 
     @property
     def _budgets(self) -> dict[int, int]:
@@ -382,8 +382,8 @@ class Protocol:
     def _predict(self, tail: nn.Module, test: Labeled, feature: str) -> Tensor:
         """Return the predictions of a tail for the test examples."""
         # It may draw at random, in eval mode too.
-        chance = every_global_stream(stream(self.how.seed, "test", feature))
-        with mode(tail, training=False), chance, explained(self.test.x):
+        seeded = every_global_stream(stream(self.how.seed, "test", feature))
+        with mode(tail, training=False), seeded, explained(self.test.x):
             return predict_each(tail, test, self.classes, {"": None})[0][""]
 
     def _result(
@@ -516,9 +516,9 @@ def _refuse_untrainable(cut: Cut, few: Value) -> None:
     split = cut.split()
     if not split.trainable:
         return
-    chance = global_stream(stream(0, "check"))
+    seeded = global_stream(stream(0, "check"))
     try:
-        with torch.enable_grad(), products("fp32"), chance, python_generators():
+        with torch.enable_grad(), products("fp32"), seeded, python_generators():
             # A copy: where the model is run whole these are the user's own data.
             logits = split.tail(mapped(split.prefix(few), torch.clone))
     except Exception as error:

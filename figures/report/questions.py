@@ -1,4 +1,7 @@
-"""Questions that a report asks of the tables of a run, each with its views."""
+"""Questions that a report asks of the tables of a run: a function yields the views of each.
+
+The name of a function is that of its question in the template `page.html`.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +36,7 @@ from probe.tables.summary import training_seconds
 from probe.tables.table_file import where
 
 _MOST_TASKS = 14  # of an accuracy matrix that are drawn
-# Of metrics that are no accuracies, nor differences of these.
+# Metrics that are neither accuracies nor differences of accuracies.
 _RATIOS = (
     "rem",
     "omega",
@@ -92,7 +95,7 @@ def _in_order(figures: Sequence[ReportFigure]) -> list[ReportFigure]:
 
 
 def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask what a new head on each layer reaches with a few examples of each class."""
+    """Yield tables of what a new head on each layer reaches with a few examples of each class."""
     examples = tables["layers"]["readout"].map(per_class_of, na_action="ignore")
     layers = where(tables["layers"][examples < math.inf], task_position=None)
     for (learner, readout), rows in maps.of_layers(layers):
@@ -111,7 +114,7 @@ def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
             ],
             lines=lines,
         )
-        # It stays, whatever readout a reader chooses for the maps.
+        # Without a readout, so that it stays when the reader chooses one for the maps.
         yield ReportFigure(
             learner=learner,
             title=readout,
@@ -120,7 +123,7 @@ def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 
 
 def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask what is missing in each layer after all tasks."""
+    """Yield maps of what is missing in each layer after all tasks."""
     for learner, readout, view in maps.missing_maps(
         tables["layers"], tables["statements"]
     ):
@@ -133,15 +136,15 @@ def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 
 
 def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
-    """Ask what was never learned of each task, and what of it was forgotten since."""
+    """Yield maps of what was never learned of each task, and of what was forgotten since."""
     if len(tables["layers"]) and matrices.tasks > 1:
         yield ReportFigure(view=_then_and_now(matrices))
     tasks = count_tasks(tables["layers"])
     for (learner, readout), layers in maps.of_layers(tables["layers"]):
         for quantity, statement in _STATEMENTS.items():
             rows = where(layers, quantity=quantity).dropna(subset="value")
-            # Where it was measured only on all tasks together, or at few steps, there
-            # is no map.
+            # There is no map if it was measured only on all tasks together, or at few
+            # steps.
             if len(rows) > layers["feature"].nunique() * tasks / 2:
                 statements = where(tables["statements"], statement=statement)
                 withheld = unjudged(
@@ -180,7 +183,7 @@ def _percent(value: float) -> str:
 
 
 def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask what retraining reaches: PRA of each layer."""
+    """Yield a table of what retraining reaches: PRA of each layer, by learner."""
     pra = where(tables["summary"], metric="pra").sort_values("depth", kind="stable")
     features = list(pra["feature"].unique())
     if len(features) < 2:
@@ -246,7 +249,7 @@ def _metrics_and_seconds(metrics: pd.DataFrame, seconds: Mapping[str, float]) ->
 
 
 def _matrix(R: Any) -> HeatMap:
-    """Return R as a heat map: the more was lost since the task was learned, the darker.
+    """Return R as a heat map; a cell is darker if more was lost since its task was learned.
 
     If there are many tasks, only some are drawn; its table has all of them.
     """
@@ -274,7 +277,7 @@ def _cell(R: Any, t: int, j: int) -> Cell:
     value = R[t, j - 1]
     if math.isnan(value):
         return Cell()
-    # Of an accuracy that is missing, nothing is lost: no comparison with NaN holds.
+    # Without R[j, j], nothing counts as lost: no comparison with NaN is true.
     tone = maps.tone(R[j, j - 1] - value) if j <= t else None
     text = _percent(value)
     return Cell(
@@ -285,7 +288,7 @@ def _cell(R: Any, t: int, j: int) -> Cell:
 
 
 def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask how the features changed."""
+    """Yield a table of the diagnostics of each learner's features after its last task."""
     for learner, rows in tables["diagnostics"].groupby("learner", sort=False):
         rows = rows[rows["tasks_seen"] == rows["tasks_seen"].max()]
         metrics = list(rows["metric"].unique())

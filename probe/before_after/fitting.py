@@ -18,9 +18,9 @@ from probe.rewinding.scoring import (
     ScoreName,
     batches,
     on_device_of,
+    repeatable_eval,
     rows_for,
     score_of,
-    tested,
 )
 from probe.seeding import stream
 from probe.training.batch_norm import reestimate
@@ -135,7 +135,7 @@ def fine_tuned(
 @torch.no_grad()
 def outputs_on(network: nn.Module, x: Value, call: ModelCall) -> Tensor:
     """Return the outputs of a network on all inputs x, (N, K)."""
-    with tested(network):
+    with repeatable_eval(network):
         parts = [call(network, rows_for(network, x, rows)).cpu() for rows in batches(x)]
     return torch.cat(parts)
 

@@ -125,7 +125,7 @@ def offline_network(source: Source, job: Job, results: Results) -> nn.Module:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit torch to one thread inside the block, and other threads of this process to none."""
+    """Limit torch to one thread within the block, in which only one thread is at a time."""
     with PROCESS:
         before = torch.get_num_threads()
         torch.set_num_threads(1)

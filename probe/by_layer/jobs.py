@@ -228,7 +228,7 @@ def rewound_keys(plan: Plan, job: Job) -> list[Key]:
 def inherited_keys(plan: Plan, job: Job) -> list[Key]:
     """List the keys of readouts of the last network with blocks of an earlier one put back.
 
-    Of the first feature nothing is upstream, and there is nothing to measure.
+    The first feature is left out, as nothing is upstream of it.
 
     Args:
         plan: The plan.
@@ -246,7 +246,7 @@ def inherited_keys(plan: Plan, job: Job) -> list[Key]:
     ):
         return []
     earlier = spread_over(job.earlier)
-    # Unless the user asks for them: not if they outnumber the readouts themselves.
+    # By default, not if they outnumber the readouts of networks that were trained.
     hybrids = 2 * len(earlier) * len(features)
     if plan.inherited is None and hybrids > len(job.steps) * (1 + len(features)):
         return []
@@ -266,7 +266,9 @@ def inherited_keys(plan: Plan, job: Job) -> list[Key]:
 
 
 def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:
-    """Return whether a readout is also fitted to permuted labels, which takes all examples.
+    """Return whether a readout is also fitted to permuted labels.
+
+    It is a readout of all examples, after all tasks, of a hidden feature.
 
     Args:
         plan: The plan.

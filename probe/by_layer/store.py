@@ -123,14 +123,15 @@ class Store:
     ) -> tuple[dict[Key, Measurement], set[str], set[str]]:
         """Read all of the job's files without changing any, and without torch.
 
-        Of a checkpoint's zip file, `load_checkpoint` also checks the directory.
+        A checkpoint is a zip file: the checksums of its content are checked here, those
+        of its directory only by `load_checkpoint`.
 
         Args:
             checkpoints: Whether to read checkpoints as well, which may be large.
 
         Returns:
-            The finished measurements, the names of corrupt files, and hashes of the
-            code that made the others.
+            The finished measurements, the names of corrupt files, and the hashes of the
+            code that made the intact ones.
         """
         finished = dict[Key, Measurement]()
         corrupt = set[str]()

@@ -85,7 +85,7 @@ class TrainedNetworks:
         return built_network(cast(Factory, self.build), stream(0, "build"))
 
     def of_learners(self, is_wanted: Callable[[str], bool]) -> "TrainedNetworks":
-        """Return the networks of some learners, which is asked of each name."""
+        """Return the networks of the learners whose names `is_wanted` accepts."""
         return replace(
             self, runs={r: n for r, n in self.runs.items() if is_wanted(r.learner)}
         )
@@ -449,7 +449,7 @@ def _check_alike(named: Iterable[tuple[str, nn.Module]], last: nn.Module) -> Non
 
 
 def _rows(models: object, untrained: Any, tasks: int) -> dict[int, nn.Module]:
-    """Return the networks of a seed by tasks learned.
+    """Return the networks of a seed by tasks learned, the rows of R.
 
     Raises InputError for anything but a mapping to models, for a row outside 0 to T,
     for a missing last row, and for two untrained networks.

@@ -23,7 +23,7 @@ from probe.cut.model_call import (
     undisturbed,
 )
 from probe.cut.names import Name
-from probe.cut.planned_cut import PlannedCut, links_of, planned
+from probe.cut.planned_cut import PlannedCut, links_of, plan_and_check
 from probe.cut.trace import Trace, collect, collect_along, trace
 from probe.errors import InputError
 from probe.modules import (
@@ -351,4 +351,4 @@ def cut_found(cuts_found: Sequence[Cut], tails: bool = True) -> Cuts:
                 "eval mode too, or another thread draws meanwhile: choose another "
                 "layer, or wait"
             )
-    return Cuts(planned(cuts) if tails else tuple(cuts))
+    return Cuts(plan_and_check(cuts) if tails else tuple(cuts))

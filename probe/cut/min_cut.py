@@ -94,7 +94,7 @@ def minimum_cut(
     # Parameters, buffers, and values computed from them alone: what uses one is not
     # computed again.
     fixed = (_depending(trained_pass, state) - varying) | {*state}
-    # What takes much time is only computed again where nothing else is left.
+    # Values that take much time are computed again only if there is no other cut.
     for cheap in (True, False):
         sources = _sources(trained_pass, varying, fixed, cheap)
         cut = _cheapest(sources, wanted, costs)
@@ -103,8 +103,7 @@ def minimum_cut(
     else:
         return None
     names, computed = cut
-    # A call is run only for what lies behind the cut; those before it are what caching
-    # saves.
+    # Calls are run again only behind the cut; caching saves those before it.
     again = dict.fromkeys(upstream, False)
     for number in frozen & trained_pass.steps.keys():
         step = trained_pass.steps[number]

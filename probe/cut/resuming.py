@@ -219,7 +219,7 @@ class _Resuming(Replaying):
         values: Mapping[Name, Tensor],
         sizes: Sizes,
     ) -> None:
-        super().__init__(plan, state, values, sizes, met=self._keep)
+        super().__init__(plan, state, values, sizes, on_value=self._keep)
         self.state = state
         self.wanted = set[Name]()
         self.computed: dict[Name, Tensor] = {}

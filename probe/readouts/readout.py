@@ -331,12 +331,12 @@ def read(
                 f"the feature is not finite for {half} examples: train with a lower "
                 "learning_rate"
             )
-    chance = every_global_stream(stream(0, "readout"))  # a user-defined one may draw
+    seeded = every_global_stream(stream(0, "readout"))  # a user-defined one may draw
     with (
         torch.no_grad(),
         torch.autocast(x.device.type, enabled=False),
         products("fp32"),
-        chance,
+        seeded,
     ):
         result = _predicted(settings, x, y, test, classes)
     if not isinstance(result, Read):

@@ -68,7 +68,7 @@ class Watcher(Protocol):
     """A comparison of the network in training with the network at the start."""
 
     def begin(self, model: Model, folder: Path) -> None:
-        """Take the network as it is as that at the start, unless an earlier process has saved one.
+        """Make the present network that at the start, unless an earlier process has saved one.
 
         Args:
             model: The network in training, and its call.
@@ -76,7 +76,7 @@ class Watcher(Protocol):
         """
 
     def restart(self) -> None:
-        """Take the network as it is as that at the start."""
+        """Make the present network that at the start."""
 
     def after_step(self, lock: Callable[[], None]) -> None:
         """Count a step of the training, and compare if it is time to.
@@ -221,7 +221,7 @@ class Recorder:
 
     def _try_model(self) -> None:
         """Try on a few examples what would otherwise fail after hours of training."""
-        # A model without shapes yet would get them here, and with them its weights.
+        # A lazy model is not tried: it would get its shapes, and so its weights, here.
         if not any(map(is_lazy, plain_state(self.model).values())):
             self._network.state()
             test = self._examples.splits["test"]
@@ -231,7 +231,7 @@ class Recorder:
                 self._network.layer_predictions(self._course)
 
     def _keep_data(self, name: str | None, splits: Mapping[str, AnyExamples]) -> None:
-        """Save the examples to train and test on or, if their source has a name, only their hash.
+        """Save the examples to train and test on, or only their hash if their source has a name.
 
         Nothing is saved without training examples. Raises InputError if the folder has
         others.

@@ -138,12 +138,7 @@ class _Stack:
     def _control(self, control: Job, feature: str) -> int | None:
         """Return the last row of a control, under the head of the learner."""
         head = main_head(self.jobs[0])
-        return self.predictions.at_end(
-            control,
-            feature,
-            self.readout,
-            head,
-        )
+        return self.predictions.at_end(control, feature, self.readout, head)
 
     @cached_property
     def seeds(self) -> list[int]:
@@ -179,7 +174,7 @@ class _Stack:
             readout=self.readout,
             feature=self.feature,
             depth=1 + features.index(self.feature),
-            # A retraining states what it reaches within its budget.
+            # A retraining need not converge: its accuracy is that of its budget.
             converged=ReadoutName.parse(self.readout).is_retraining
             or all(converged[row] for row in used),
             chance=_chance(self.predictions, job, self.readout) if is_output else None,
@@ -216,7 +211,7 @@ class _Stack:
         }
         floor = of_control.get(UNTRAINED)
         if self.jobs[0].own_network and 0 in after:
-            # Of one seed it is the same network in all orders.
+            # The untrained network of a seed is the same in all orders.
             floor = after[0][:, 0]
         stacked = [job for job in self.jobs if job.seed in self.seeds]
         return Terms(
@@ -247,7 +242,7 @@ class _Stack:
     def _with_blocks(
         self, blocks: PutBack, after: Mapping[int, Right]
     ) -> dict[int, Right]:
-        """Return the correctness in the last network with blocks of earlier ones put back."""
+        """Return correctness with blocks put back, by the earlier network's number of tasks."""
         if self.feature == self.predictions.features(self.jobs[0])[0]:
             return self._with_nothing_upstream(blocks, after)
         wanted = self.feature, self.readout, blocks
@@ -271,10 +266,10 @@ class _Stack:
     def _with_nothing_upstream(
         self, blocks: PutBack, after: Mapping[int, Right]
     ) -> dict[int, Right]:
-        """Return the same of the first feature, of which no readout is needed.
+        """Return the same of the first feature, which needs no readout with blocks put back.
 
-        No block is upstream: putting these back leaves the last network; with its own
-        block the feature is that of the earlier one.
+        No block is upstream of it, so that putting these back gives the last network.
+        With its own block put back the feature is that of the earlier network.
         """
         measured = set(after)
         for job in self.jobs:

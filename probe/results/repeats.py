@@ -109,7 +109,7 @@ def _tests(predictions: Predictions, job: Job) -> list[bytes]:
 
     Networks that collapsed may well be equal.
     """
-    tested = [m for step, m in predictions.tested(job).items() if step]
+    tested = [m for step, m in predictions.output_tests(job).items() if step]
     if all((x == x[0]).all() for m in tested for x in m.predicted.values()):
         return []
     arrays = [x for m in tested for x in (*m.predicted.values(), *m.loss.values())]
@@ -118,7 +118,7 @@ def _tests(predictions: Predictions, job: Job) -> list[bytes]:
 
 def _predicts_the_same(predictions: Predictions, job: Job) -> bool:
     """Return whether the network predicts the same after every task, of all classes if it can."""
-    tested = [m.predicted for step, m in predictions.tested(job).items() if step]
+    tested = [m.predicted for step, m in predictions.output_tests(job).items() if step]
     distinct = {m.get("all", next(iter(m.values()))).tobytes() for m in tested}
     return len(distinct) == 1 < len(tested)
 

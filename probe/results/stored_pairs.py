@@ -13,7 +13,7 @@ from probe.by_layer.measurement import Measurement
 from probe.immutable import immutable
 from probe.notes import RECORDED
 from probe.results.predictions import Predictions, main_head
-from probe.rewinding.correspondence import relations_in, unrelated
+from probe.rewinding.correspondence import correspondence_doubt, relations_in
 from probe.rewinding.estimates import Quantities
 from probe.rewinding.hybrids import Rewinding
 from probe.rewinding.pairs import deficit_doubt, law_failure, quantities_of
@@ -69,7 +69,9 @@ class StoredPair:
         hidden = [name for name in features if name in rewinding.blocks]
         chance = 1 / len(set(self._competing))
         relations = relations_in(self.rewound.values)
-        return unrelated(relations, hidden) or deficit_doubt(rewinding, chance)
+        return correspondence_doubt(relations, hidden) or deficit_doubt(
+            rewinding, chance
+        )
 
     def quantities(self, score: str) -> Quantities:
         """Return the quantities of every test example, as far as they are known.
@@ -115,7 +117,7 @@ def stored_pairs(predictions: Predictions) -> StoredPairs:
     """Return the pairs of networks of all runs."""
     pairs: dict[str, dict[int, StoredPair]] = {}
     for job in predictions.runs:
-        tested = predictions.tested(job)
+        tested = predictions.output_tests(job)
         pairs[job.name] = {
             j: StoredPair(
                 predictions=predictions,
@@ -124,7 +126,7 @@ def stored_pairs(predictions: Predictions) -> StoredPairs:
                 saved=tested.get(j),
                 rewound=rewound,
             )
-            for j, rewound in predictions.rewound(job).items()
+            for j, rewound in predictions.hybrid_tests(job).items()
         }
     return pairs
 

@@ -12,7 +12,12 @@ from probe.cut.interface import CutFacts
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.modules import named_state, state_groups
-from probe.rewinding.attributes import Attribute, Values, attributes_put_back, differing
+from probe.rewinding.attributes import (
+    Attribute,
+    Values,
+    attributes_put_back,
+    compare_attributes,
+)
 
 UNREAD = "num_batches_tracked"  # of batch norm, which eval mode never reads
 
@@ -57,7 +62,7 @@ class Earlier:
             before: The earlier network.
             model: The last network.
         """
-        attributes, others = differing(before, model)
+        attributes, others = compare_attributes(before, model)
         state = {name: tensor.detach() for name, tensor in named_state(before).items()}
         return cls(state=state, attributes=attributes, others=tuple(others))
 

@@ -80,7 +80,7 @@ class Parts:
             suggested = suggestions(network, x, call)
             features = [name for name, downstream in suggested.items() if downstream]
         cuts: Sequence[Cut] = []
-        # Of a single layer nothing is hidden.
+        # A single layer has no hidden feature.
         if choice is not None or features:
             cuts = find_each(network, features, x, call, "tail")
         by_depth = sorted(cuts, key=lambda cut: cut.facts.position)

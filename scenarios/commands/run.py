@@ -40,8 +40,8 @@ from scenarios.execution.devices import executor_for, side_by_side
 from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from scenarios.study.plan import BUILT_IN, Loader, Prepared, Sizes, prepared
-from scenarios.study.study_file import check_study, overridden
+from scenarios.study.plan import BUILT_IN, Loader, Prepared, Sizes, prepare_study
+from scenarios.study.study_file import apply_flags, check_study
 from scenarios.study.study_toml import read_study
 from scenarios.user_code import UserCode
 from scenarios.user_objects import USER_METRICS
@@ -66,13 +66,13 @@ def run_study(source: str, options: RunOptions, typed: str = "") -> bool:
         # First without the flags, so that the error for a mistake in the file uses the
         # file's terms.
         raw = read_study(source, options.variant)
-        study = overridden(check_study(raw, source), options)
+        study = apply_flags(check_study(raw, source), options)
         root = options.out or Path("runs") / study.name
         # A dry run writes nothing: it takes the precision that is there.
         dry = options.dry_run and not (root / run_directory.PRECISION).exists()
         location = Location.of(options.data, options.download)
         return run_plan(
-            partial(prepared, study, user_code, location, None if dry else root),
+            partial(prepare_study, study, user_code, location, None if dry else root),
             options,
             root,
             typed and f"{typed} --seeds {max(3, 2 * len(study.seeds))}",

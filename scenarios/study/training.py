@@ -278,8 +278,7 @@ class LearnedNetworks:
         past = self._tasks[: self._steps.index(peer)]
         restored = restored_learner(self._fresh, peer, past, self.store)
         if restored:
-            learner, _ = restored
-            return bare(learner.model)[0]
+            return bare(restored[0].model)[0]
         # A run of fewer measurements may have deleted the checkpoint. A copy of this
         # object learns again, so that this one keeps its learner.
         return replace(self).after(peer).model

@@ -86,7 +86,7 @@ def shades(cmap: str) -> ListedColormap:
     return ListedColormap(colormaps[cmap](np.linspace(0, 1, SHADES.N)))
 
 
-def fitting(page: Page, blocks: Sequence[Block]) -> Sequence[Block]:
+def fitting_blocks(page: Page, blocks: Sequence[Block]) -> Sequence[Block]:
     """Return the first blocks of maps, at least one, that fit on a page together.
 
     Args:

@@ -77,7 +77,7 @@ class StudyTables:
         """Return the rows of tables that are drawn, names escaped for matplotlib (`plain`)."""
         drawn = {}
         for name, table in tables.items():
-            rows = _drawn(name, table).copy()
+            rows = _drawn_rows(name, table).copy()
             for column, texts in rows.select_dtypes("string").items():
                 plain_of = {text: plain(text) for text in texts.unique()}
                 rows[column] = texts.map(plain_of).astype(texts.dtype)
@@ -236,7 +236,7 @@ _SHOWN: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
+def _drawn_rows(name: str, table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a table that are drawn: accuracies, PRA, and the head that comes first."""
     if name not in _SHOWN:
         return table

@@ -322,7 +322,7 @@ def _ask_for(raw: Any, numbers: Array) -> None:
             raw._mmap.madvise(mmap.MADV_WILLNEED, at, min(_ASKED, end - at))
 
 
-def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
+def _join(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
     """Concatenate rows, or return None if that is impossible; plain tensors become sources."""
     kinds = {(part.shape[1:], part.dtype, part.device) for part in parts}
     forms = [part.form for part in parts if isinstance(part, FileRows)]
@@ -367,7 +367,7 @@ _BY_ROWS: dict[Any, Callable[..., Any]] = {
         if dim
         else [rows.at(slice(k, k + size)) for k in range(0, len(rows), size)]
     ),
-    _aten.cat.default: _joined,
+    _aten.cat.default: _join,
     _aten.as_strided.default: lambda rows, size, stride, at=None: (
         rows.flat()
         if [*size, *stride, at]

@@ -184,7 +184,7 @@ def retrain_each(
     device = device_of(called.network, train.y.device)
     train, test = match_inputs(train, test)
     if isinstance(features, Cuts):
-        train, test = (_arranged(half, features, called) for half in (train, test))
+        train, test = (_arrange(half, features, called) for half in (train, test))
     train = train.to(device)
     test = test.to(device)
     sample = varied(test.x, SAMPLE)
@@ -280,12 +280,12 @@ class Protocol:
         try:
             values = self._fill(cuts)
         except NotKept:
-            cuts = list(map(self._fillable, cuts))
+            cuts = list(map(self._fillable_cut, cuts))
             values = self._fill(cuts)
         for cut in cuts:
             yield from self._retrain_or_cut_again(cut, values)
 
-    def _fillable(self, cut: Cut) -> Cut:
+    def _fillable_cut(self, cut: Cut) -> Cut:
         """Return the cut, or one that runs the whole model if some batches lack its values."""
         try:
             self._fill([cut])  # only to see whether it fails
@@ -484,7 +484,7 @@ def _check_batches(called: Model, test: AnyExamples) -> None:
         check_outputs(partial(called.model_call, network), test)
 
 
-def _arranged(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:
+def _arrange(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:
     """Return examples with their inputs in the order of the inputs that the cuts were made with.
 
     Cuts identify values by the positions of the inputs that they are computed from.

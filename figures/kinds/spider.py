@@ -97,8 +97,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "middle to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: "
         "samples storage size; CE: computational efficiency; REM: remembering; BWT+: "
         "positive backward transfer; FWT: forward transfer",
-        _listed("Left out, as the same for all methods:", constant),
-        _listed("Small panels: one method each, with", in_small),
+        _with_names("Left out, as the same for all methods:", constant),
+        _with_names("Small panels: one method each, with", in_small),
         captions.means_are(points),
     )
     side = 1.0 if small else 2.3
@@ -111,7 +111,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     )
 
 
-def _listed(text: str, names: Sequence[str]) -> str:
+def _with_names(text: str, names: Sequence[str]) -> str:
     """Return a text followed by names as in a sentence, "" without names."""
     return f"{text} {captions.together(names)}" if names else ""
 

@@ -125,7 +125,7 @@ def diff(
         stored=examples,
         seed=seed,
     )
-    return _measured(workshop, remedies or {})
+    return _measure(workshop, remedies or {})
 
 
 def _parts(
@@ -142,7 +142,7 @@ def _parts(
     return Parts.of(models.after, x, call)
 
 
-def _measured(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
+def _measure(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
     """Carry out all remedies, and measure them and the blocks."""
     setting = workshop.setting
     put_back = workshop.put_back

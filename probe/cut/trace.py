@@ -366,8 +366,8 @@ def trace(
         names,
         state,
         large,
-        _compared(large, small.shapes, n),
-        _compared(large, _outputs(large, small), n),
+        _facts_for_any_batch(large, small.shapes, n),
+        _facts_for_any_batch(large, _outputs(large, small), n),
         sample,
         n,
         call,
@@ -389,7 +389,7 @@ def _outputs(large: Pass, small: Pass) -> dict[Name, TensorFacts]:
     return outputs
 
 
-def _compared(
+def _facts_for_any_batch(
     large: Pass,
     small: Mapping[Name, TensorFacts],
     n: int,

@@ -338,7 +338,7 @@ def read(
         products("fp32"),
         seeded,
     ):
-        result = _predicted(settings, x, y, test, classes)
+        result = _predict(settings, x, y, test, classes)
     if not isinstance(result, Read):
         result = Read(predicted=result)
     predicted: object = result.predicted
@@ -355,7 +355,7 @@ def read(
     )
 
 
-def _predicted(
+def _predict(
     settings: Readout,
     x: Tensor,
     y: Tensor,

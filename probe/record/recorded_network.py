@@ -111,7 +111,7 @@ class RecordedNetwork:
         device = device_of(self.model, course.test.y.device)
         train = course.train.to(device)
         test = course.test.to(device)
-        groups = _competing(train, test, task_aware=self.called.task_aware)
+        groups = _competing_groups(train, test, task_aware=self.called.task_aware)
         call = self.called.model_call
         predictions = {}
         with self._undisturbed(test.x, course.step):
@@ -184,7 +184,7 @@ class RecordedNetwork:
         return pad(logits, (0, max(missing, 0)), value=NEVER)
 
 
-def _competing(
+def _competing_groups(
     train: AnyExamples, test: AnyExamples, *, task_aware: bool
 ) -> list[tuple[Any, Any]]:
     """Return the training and test examples whose classes compete with each other.

@@ -73,7 +73,7 @@ def _of_layer(
         job.order: job.tasks for job in jobs if job.seed not in unfinished
     }
     orders = np.array(list(tasks_of_order.values()))
-    right, permuted = _stacked(predictions, rows)
+    right, permuted = _stack(predictions, rows)
     controls = [*_exclusion(right, tasks, orders), *_selectivity(right, permuted)]
     for name, position, terms in controls:
         # The difference between what the network reaches and what its control does.
@@ -92,7 +92,7 @@ def _of_layer(
         }
 
 
-def _stacked(
+def _stack(
     predictions: Predictions, rows: Mapping[tuple[int, str, int], int]
 ) -> tuple[Right, Floats]:
     """Return correctness and the accuracy on permuted labels, see `_exclusion`, `_selectivity`.

@@ -184,15 +184,15 @@ class _Stack:
 
     def _terms(self, used: Iterable[int]) -> Terms:
         has_half = not self.predictions.right_at_half.keys().isdisjoint(used)
-        measured = self._measured()
+        measured = self._measured_terms()
         return replace(
             measured,
             upstream=self._with_blocks(PutBack.UPSTREAM, measured.after),
             block=self._with_blocks(PutBack.BLOCK, measured.after),
-            half=self._measured(at_half=True) if has_half else None,
+            half=self._measured_terms(at_half=True) if has_half else None,
         )
 
-    def _measured(self, *, at_half: bool = False) -> Terms:
+    def _measured_terms(self, *, at_half: bool = False) -> Terms:
         """Return the terms of the networks themselves and of the controls."""
 
         def right(rows: Iterable[int]) -> Right:

@@ -49,7 +49,7 @@ def repeated_networks(
     motionless = set[str]()
     for learner, jobs in predictions.by_learner().items():
         for job in jobs:
-            features, remarks = _unchanged(predictions, job)
+            features, remarks = _unchanged_features(predictions, job)
             notes += remarks
             unchanged |= {(learner, feature) for feature in features}
             if predictions.features(job)[-1] in features:
@@ -77,7 +77,7 @@ def _are_equal(predictions: Predictions, first: Job, second: Job) -> bool:
     return _tests(predictions, first) == _tests(predictions, second) != []
 
 
-def _unchanged(predictions: Predictions, job: Job) -> tuple[set[str], list[Row]]:
+def _unchanged_features(predictions: Predictions, job: Job) -> tuple[set[str], list[Row]]:
     """Return the features that are the same after every task of a run, and notes."""
     *features, output = predictions.features(job)
     unchanged: list[str] = []

@@ -123,7 +123,7 @@ def verdict_of(
 
 def statement_rows(layer: Layer, doubts: Doubts) -> Iterator[Row]:
     """Yield the statements that the quantities of a layer allow, with their verdicts."""
-    for name, estimate, margin in _stated(layer):
+    for name, estimate, margin in _statements_on(layer):
         yield {
             **layer.columns,
             **columns_of(STATEMENTS[name], None, estimate),
@@ -135,7 +135,7 @@ def statement_rows(layer: Layer, doubts: Doubts) -> Iterator[Row]:
 
 def statement_seed_rows(layer: Layer) -> Iterator[Row]:
     """Yield the value of each seed in each statement on a layer."""
-    for name, estimate, _ in _stated(layer):
+    for name, estimate, _ in _statements_on(layer):
         for seed, value in zip(layer.seeds, estimate.seed_values, strict=True):
             yield {
                 **layer.columns,
@@ -145,7 +145,7 @@ def statement_seed_rows(layer: Layer) -> Iterator[Row]:
             }
 
 
-def _stated(layer: Layer) -> Iterator[tuple[str, Estimate, float]]:
+def _statements_on(layer: Layer) -> Iterator[tuple[str, Estimate, float]]:
     """Yield the name, quantity over all tasks and margin of each statement on a layer.
 
     `learns_less` can be shown at the output, but not denied: only the classes seen so

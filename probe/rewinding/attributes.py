@@ -158,7 +158,7 @@ def attributes_put_back(model: nn.Module, values: Values) -> Iterator[None]:
     }
     try:
         for key, value in values.items():
-            _set(model, key, _copied(value))
+            _set(model, key, _copy(value))
         yield
     finally:
         for key, value in present.items():
@@ -194,7 +194,7 @@ def _set(model: nn.Module, key: Attribute, value: object) -> None:
         attributes[key.name] = value
 
 
-def _copied(value: object) -> object:
+def _copy(value: object) -> object:
     # torch copies only leaves of a graph.
     memo = {id(tensor): tensor.detach().clone() for tensor in tensors_in(value)}
     return copy.deepcopy(value, memo)

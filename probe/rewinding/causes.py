@@ -126,7 +126,7 @@ def causes(
             "causes has no task ids: use analyze, or a score that knows the task"
         )
     test = [as_pair(pair, f"test of task {k}") for k, pair in enumerate(test, 1)]
-    by_seed = [_checked(networks, len(test)) for networks in _by_seed(model.network)]
+    by_seed = [_check_networks(networks, len(test)) for networks in _by_seed(model.network)]
     tests = Tests(model=model, score=score, data=test, batch_size=batch_size)
     results = [_positions(networks, tests, features, hybrids) for networks in by_seed]
     runs = [positions for positions, _ in results]
@@ -287,7 +287,7 @@ def _by_seed(networks: Any) -> list[Any]:
     return by_seed
 
 
-def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
+def _check_networks(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
     """Return networks by number of tasks learned, without that before any task."""
     numbers = set()
     got: object = type(networks).__name__

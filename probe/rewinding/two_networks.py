@@ -154,7 +154,7 @@ class TwoNetworks:
             tuple(self.parts.blocks),
             self.saved,
             self._broken_law(),
-            self._unrelated() or deficit_doubt(self.rewinding, chance),
+            self._unrelated_doubt() or deficit_doubt(self.rewinding, chance),
         )
 
     def put_back(self, *blocks: str) -> Floats:
@@ -179,7 +179,7 @@ class TwoNetworks:
         others = self.before.others
         return law_failure(self.saved[of_task], put_back[of_task], others)
 
-    def _unrelated(self) -> str:
+    def _unrelated_doubt(self) -> str:
         """Return why the units of two networks do not correspond, empty if they do."""
         if not self.parts.facts:
             return ""

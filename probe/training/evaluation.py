@@ -167,7 +167,7 @@ class _Predictions:
     def add(self, scores: Tensor, rows: Tensor, y: Tensor) -> None:
         """Take the logits (B, K) of a batch with its rows in the tables and its labels, (B,)."""
         for name, table in self._barred.items():
-            competing = scores if table is None else _barred(scores, table[rows])
+            competing = scores if table is None else _bar(scores, table[rows])
             self._predicted[name].append(competing.argmax(1))
             if name == self._loss_of:
                 self._losses.append(cross_entropy(competing, y, reduction="none"))
@@ -248,7 +248,7 @@ class _Sample:
             )
 
 
-def _barred(scores: Tensor, mask: Tensor) -> Tensor:
+def _bar(scores: Tensor, mask: Tensor) -> Tensor:
     """Return logits (B, K) with those that do not compete, True in the mask (B, K), at -inf.
 
     The others are finite: where all of them were -inf, one of them is predicted all the

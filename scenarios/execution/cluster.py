@@ -103,7 +103,7 @@ def _events(
 
         def start(job: Job) -> Started:
             future = remote.remote(shared, job, Path.cwd()).future()
-            return future, partial(_ended, ray, future, job)
+            return future, partial(_end_of, ray, future, job)
 
         def room() -> int:
             # Several for each processor: those without one wait in Ray.
@@ -136,7 +136,7 @@ def _end_with_node() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-def _ended(ray: Any, future: Future[Ended], job: Job) -> Ended:
+def _end_of(ray: Any, future: Future[Ended], job: Job) -> Ended:
     """Return how a job ended: by itself, by an error or with its process; raises its NotWritten."""
     try:
         return future.result()

@@ -64,13 +64,13 @@ class ForeignRuns:
             runs[run] = {}
             for tasks_seen, path in files.items():
                 target = network_file(folder, run, tasks_seen)
-                runs[run][tasks_seen] = self._written(path, target)
+                runs[run][tasks_seen] = self._write(path, target)
         offline = {}
         for seed, path in self.offline.items():
-            offline[seed] = self._written(path, offline_file(folder, seed))
+            offline[seed] = self._write(path, offline_file(folder, seed))
         return Checkpoints(runs=runs, offline=offline)
 
-    def _written(self, path: Path, target: Path) -> Path:
+    def _write(self, path: Path, target: Path) -> Path:
         """Write a network as plain tensors to a new file, and return that file."""
         make_folder(target.parent)
         keep_tensors(self.load(path), target)

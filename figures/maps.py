@@ -96,7 +96,7 @@ def layer_map(
     Args:
         layers: The rows of layers.csv of one learner and readout.
         quantities: The names of the quantities.
-        withheld: The layers on which nothing is stated.
+        withheld: The layers without a statement.
     """
     features = list(layers["feature"].unique())
     positions = [*sorted(set(layers["task_position"].dropna())), None]

@@ -279,7 +279,7 @@ class Page:
             beside: Whether the bar is to the right of the panels if the figure is wide.
         """
         beside = beside and self.max_width >= style.NARROW
-        # Of a figure of a requested width, panels and bar are taken to be nearly as wide.
+        # If a width was requested, panels and bar are taken to be nearly as wide.
         width = self.options.width - 0.6 if self.options.width else size[0]
         # The length of the panels' side along which the bar runs.
         along = size[1] if beside else width
@@ -455,5 +455,5 @@ class Page:
         return captions.folded(title, width=max(6, room))
 
 
-# A text between two dollar signs, of which none is escaped.
+# A text between two dollar signs that are not escaped.
 _FORMULA = re.compile(r"(?<!\\)\$.*(?<!\\)\$")

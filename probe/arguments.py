@@ -51,8 +51,8 @@ _TEXTS = {
 def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Check the plain arguments of a public function by their annotations.
 
-    Plain are numbers, texts, names, paths, functions and settings of ours. What a
-    function takes in many forms, such as networks and data, it checks itself.
+    Plain are numbers, texts, names, paths, functions and settings of ours. Arguments
+    that may have many forms, such as networks and data, are checked by the function.
 
     >>> from probe.validation import PositiveInt
     >>> @checked

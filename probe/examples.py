@@ -158,7 +158,7 @@ class Examples(Labeled, Generic[X]):
         return Examples(x, *y.T.contiguous())
 
     def shared(self) -> "Examples[X]":
-        """Return the same examples, of whose large inputs any parts share the memory."""
+        """Return the same examples; parts of their large inputs share the memory of these."""
         parts = tensors(self.x)
         if not _are_large(parts) or any(isinstance(x, FileRows) for x in parts):
             return self
@@ -219,7 +219,7 @@ AnyExamples = Examples[Any]
 
 
 def _move(tensor: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor on a device, or its rows, of which each batch is copied there."""
+    """Return a tensor on a device, or its rows, which are copied there batch by batch."""
     if tensor.device.type != "cpu" or device.type != "cuda":
         if isinstance(tensor, FileRows):
             return tensor.on(device)

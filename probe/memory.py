@@ -95,7 +95,7 @@ def show_size(size: int) -> str:
     """
     if size < 1000:
         return f"{size} B"
-    # What rounds to 1000.0 is 1.0 of the next unit.
+    # A number that rounds to 1000.0 becomes 1.0 of the next unit.
     power = next(k for k in (1, 2, 3) if k == 3 or round(size / 1000**k, 1) < 1000)
     return f"{size / 1000**power:.1f} {'KMG'[power - 1]}B"
 

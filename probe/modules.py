@@ -272,7 +272,8 @@ def architecture(model: nn.Module) -> dict[str, object]:
     modules = {
         name or _ROOT: _class_identity(module) for name, module in model.named_modules()
     }
-    # What is not saved may be made for the inputs' size, when the network first runs.
+    # A buffer that is not saved may be made for the inputs' size when the network first
+    # runs.
     state = named_state(model)
     for prefix, module in model.named_modules():
         for name in module._non_persistent_buffers_set:

@@ -167,7 +167,9 @@ def _comparable_results(learners: pd.DataFrame, results: pd.DataFrame) -> pd.Dat
         learners: The table of learners.
         results: The rows of results by learner.
     """
-    rows = _repeated_rows(_budgets(learners).merge(results, on="learner"), _GROUP, "sampling")
+    rows = _repeated_rows(
+        _budgets(learners).merge(results, on="learner"), _GROUP, "sampling"
+    )
     # A number for each group, from 0, which is its place along x.
     return rows.assign(group=rows.groupby(_GROUP, sort=False).ngroup())
 
@@ -193,7 +195,7 @@ def _sweeps(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     """
     learners = where(learners, learner=results["learner"])
     rows = _repeated_rows(_budgets(learners), _SWEEP, "budget")
-    # Of each kind the learner that stores nothing, at budget 0 of each of its sweeps.
+    # For each kind, the learner that stores nothing, at budget 0 of each of its sweeps.
     nothing = where(learners, per_class=None, total=None).drop_duplicates("kind")
     zero = rows.drop_duplicates(_SWEEP).drop(columns=["learner"]).assign(budget=0)
     zero = zero.merge(nothing[["kind", "learner"]], on="kind")

@@ -173,7 +173,8 @@ RATIOS: Mapping[str, tuple[str, str]] = {"retained": ("above_floor", "offline_ad
 """The quantities that are ratios of two others."""
 
 _OVER_POSITIONS = ("forgotten", "forgotten_max", "own", "inherited", "forgotten_drift")
-# Of the last task nothing can have been forgotten; over all these are means over positions.
+# Nothing of the last task can have been forgotten; over all these are means over
+# positions.
 
 _Values = dict[str, Floats]  # values (S, m) whose means are quantities, by name
 
@@ -280,7 +281,7 @@ class Terms:
         # (T - j, S, O, m)
         later = np.stack([self.after[t][..., examples] for t in range(j, self.T)])
         of_task = self.tasks[examples] == self.orders[:, j - 1, None]  # (O, m)
-        # Of each run, (1, S, O, 1).
+        # Its index by run, (1, S, O, 1).
         index_of_best = (later & of_task).sum(axis=-1).argmax(axis=0)[None, ..., None]
         right = np.zeros_like(self.after[self.T])
         right[..., examples] = np.take_along_axis(later, index_of_best, axis=0)[0]

@@ -45,8 +45,8 @@ class Design:
         self.sizes = np.bincount(codes)
         self._used = used[order]
         self._starts = np.cumsum(self.sizes) - self.sizes
-        # The mean of what is scaled so, over a stratum, is the stratum's part in the
-        # whole mean.
+        # The mean over a stratum of values scaled so is the stratum's part in the mean
+        # over all.
         self._scale = weights[self._used] * np.repeat(self.sizes, self.sizes)
 
     def scaled(self, e: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The answer on one method as data, of which every rendering is made."""
+"""The answer on one method as data; all renderings are made of it."""
 
 import math
 

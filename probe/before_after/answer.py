@@ -1,4 +1,4 @@
-"""The answer: one record of a comparison, of which every rendering is made."""
+"""The answer: one record of a comparison; all renderings are made of it."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -125,7 +125,7 @@ def diff(
         stored=examples,
         seed=seed,
     )
-    return _measure(workshop, remedies or {})
+    return _carry_out(workshop, remedies or {})
 
 
 def _parts(
@@ -142,8 +142,8 @@ def _parts(
     return Parts.of(models.after, x, call)
 
 
-def _measure(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
-    """Carry out all remedies, and measure them and the blocks."""
+def _carry_out(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
+    """Carry out all remedies, measure them and the blocks, and return the result."""
     setting = workshop.setting
     put_back = workshop.put_back
     parts = put_back.parts

@@ -40,7 +40,7 @@ def averaged(
 
     Args:
         before: The network before.
-        after: The network after, of which everything else is a copy.
+        after: The network after; everything else is copied from it.
         share: The weight of the network before, in [0, 1].
         names: The tensors to average; None = all. Whole numbers are not averaged.
     """
@@ -61,7 +61,7 @@ def with_new_statistics(after: nn.Module, x: Value, call: ModelCall) -> nn.Modul
 
     Args:
         after: The network.
-        x: The inputs (N, ...) of which the statistics are taken.
+        x: The inputs (N, ...) to take the statistics from.
         call: The call of the network.
     """
     network = copied(after)

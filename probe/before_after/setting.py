@@ -119,7 +119,7 @@ class Setting:
     def shares_classes(self) -> bool:
         """Whether old and new examples have a class in common, or their labels are no classes.
 
-        What labels are to a user's score is not known.
+        It is not known how a user's score reads labels.
         """
         if callable(self.tests.score) or not (self.has_new and self.has_classes):
             return True

@@ -30,9 +30,9 @@ def with_steps(
 ) -> ProbingSpec:
     """Return the settings with `all` or `ends` in place of `affordable`.
 
-    Each tail counts as the whole network, a backward pass as two forward passes, and a
-    network of which torch counts too little, such as an LSTM, as one multiply-add for
-    each parameter.
+    Each tail counts as the whole network, and a backward pass as two forward passes. If
+    torch counts too little, as for an LSTM, a forward pass counts as one multiply-add
+    for each parameter.
 
     Args:
         probing: The settings.

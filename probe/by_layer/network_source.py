@@ -58,7 +58,7 @@ class NetworkSource:
         self.scenario = description.scenario
         first, others = by_architecture(description)
         self._first = (first, SharedWork())
-        # Of the learners with another architecture, by name.
+        # The same for learners with another architecture, by name.
         self._others = {name: (other, SharedWork()) for name, other in others.items()}
 
     def networks(self, job: Job, results: Results) -> "JobNetworks":

@@ -182,8 +182,8 @@ class Plan(PlannedProbing):
         The record leaves out the names of the study, its learners, orders and features,
         its other jobs and features, and the location of the data. Unused settings count
         all the same. The processor does not count, so that machines can share a study,
-        although two kinds of CPU may round differently. Of this package's code only
-        RESULTS_VERSION counts.
+        although two kinds of CPU may round differently. This package's code counts only
+        by RESULTS_VERSION.
 
         Args:
             learner: The name of the learner.

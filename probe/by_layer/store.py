@@ -15,8 +15,8 @@ and one file holds many arrays, which suits network file systems. A measurement 
 finished when it is in an intact file; there is no other list. While a job runs, eight
 files of similar size are merged, so that it has few at any time and each measurement is
 rewritten a few times only. Files are renamed into place when complete, and named after
-their content: a process can be killed, and two can do the same job, without harm. What
-a corrupt file held is computed again.
+their content: a process can be killed, and two can do the same job, without harm. The
+content of a corrupt file is computed again.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ class Store:
         here = json.loads(json.dumps(self._record))
         sentences: dict[str, None] = {}
         job = self.folder.parent
-        # Of versions 1 to 6 a job has a JSON file for each network.
+        # In versions 1 to 6 a job had a JSON file for each network.
         files = (*job.glob(f"*/{_PREDICTIONS}"), *job.glob("*/step-*.json"))
         for folder in sorted({path.parent for path in files}):
             if folder != self.folder:

@@ -288,7 +288,7 @@ def _blocks(
 ) -> list[list[Feature]]:
     """Group consecutive features that depend on the same weights.
 
-    Of features with the same value, such as a block and its last layer, the first stays.
+    If several have the same value, such as a block and its last layer, the first stays.
     """
     distinct: dict[tuple[Name, ...], Feature] = {}
     for feature in features:

@@ -101,7 +101,7 @@ def _made_of(
     value: Name,
     dims: Dims,
 ) -> list[tuple[Name, Dims]]:
-    """Return the inputs from which a call made a value, if it keeps track of their dimensions."""
+    """Return the inputs of a call that made a value, with their dimensions, if these are known."""
     shapes = trace.large.shapes
     if _plain_name(step) in _KEEPING:
         return [(parent, dims) for parent in step.parents]

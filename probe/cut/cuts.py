@@ -169,8 +169,8 @@ class Cuts:
     def feature(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
         """Compute each feature's own value in one pass, even where its cut keeps other values.
 
-        Of a tuple only the tensors that have a row for each example. A feature is the
-        k-th output of its module: batches may take different paths to it.
+        A tuple gives only its tensors that have a row for each example. A feature is
+        the k-th output of its module: batches may take different paths to it.
 
         Args:
             batches: Inputs, each one or more tensors (B, ...).

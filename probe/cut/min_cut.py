@@ -26,8 +26,8 @@ So the cheapest set is a minimum cut, and it is found as the maximum flow from s
 sink (Ford and Fulkerson 1956: the two are equal). A flow has capacities on edges, not
 on values: each value is therefore a pair of nodes, `in` and `out`, with its price as
 the capacity from `in` to `out`. All other edges have more capacity than all prices
-together, so that no minimum cut uses one of them. Of several minimum cuts the last is
-used, as it leaves the fewest values to compute again.
+together, so that no minimum cut uses one of them. If there are several minimum cuts,
+the last is used, as it leaves the fewest values to compute again.
 """
 
 from collections.abc import Set as AbstractSet
@@ -233,8 +233,8 @@ def _edges(
 ) -> list[tuple[int, int, int]]:
     """Return the edges (start, end, capacity) of the graph that the module's docstring describes.
 
-    never: the capacity of what no minimum cut goes through; node_in: the `in` of each
-        value, whose `out` is the next node.
+    never: the capacity of edges that no minimum cut goes through; node_in: the `in` of
+        each value, whose `out` is the next node.
     """
     edges = [(node_in[name] + 1, _SINK, never) for name in wanted]
     for name, parents in sources.items():

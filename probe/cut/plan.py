@@ -276,8 +276,8 @@ def _costs(
 ) -> dict[Name, int]:
     """Return the cost of each value that may be kept: it has a row per example, and is not barred.
 
-    The cost is twice the bytes of an example, and 1 more for a view. Of values of equal
-    cost the last is kept, which saves the most work, but a view saves none.
+    The cost is twice the bytes of an example, and 1 more for a view. If several cost
+    the same, the last is kept, which saves the most work; but a view saves none.
     """
     # A view has no memory of its own: it is stored as the values that it looks at.
     views = set[Name]().union(*(step.views for step in trained_pass.steps.values()))

@@ -130,7 +130,7 @@ class PlannedCut:
         }
         # Parameters that nothing reads need no rule that writes them.
         unread = fresh.keys() - self.feature.trace.upstream_of_logits
-        # A chain's tail holds nothing of what is frozen.
+        # The tail of a chain has no frozen tensors.
         held_tensors = {id(in_model[name]) for name in held & in_model.keys()}
         return Split(
             feature=self.feature.name,

@@ -228,7 +228,7 @@ class Replaying(Naming):
         return tree_unflatten(leaves, step.tree)
 
     def _leaf_value(self, call: TorchCall, leaf: Leaf) -> object:
-        """Return a part of what a call would return."""
+        """Return a part of the value that a call would return."""
         if isinstance(leaf, PlainValue):
             return leaf.value
         if isinstance(leaf, PassedInput):

@@ -75,7 +75,7 @@ class Starts:
 
     @classmethod
     def at(cls, cuts: Sequence[Cut]) -> "Starts":
-        """Plan to start at features, where no weight downstream changes what is kept there.
+        """Plan to start at features whose kept values do not change with weights downstream.
 
         Args:
             cuts: Cuts of one model at the features, by depth.

@@ -93,7 +93,7 @@ class PassedInput:
 
 @dataclass(frozen=True)
 class PlainValue:
-    """A part of what a call returned that is no tensor."""
+    """A part of a call's return value that is no tensor."""
 
     value: object
 
@@ -342,7 +342,7 @@ def trace(
     with undisturbed(sample), explained(sample):
         copy = modules.copied(model).requires_grad_(True).eval()
         names = Names()
-        # Of the user's model: in a copy, parameters that share memory no longer do.
+        # From the user's model, as in a copy parameters no longer share memory.
         state = {
             names.call("state", group): group for group in modules.state_groups(model)
         }
@@ -629,7 +629,7 @@ class _Tracing(Naming):
         """Describe a call that has returned."""
         values, tree = tree_flatten(returned)
         leaves = _leaves(values, call.inputs)
-        # What was written into has the name of this call now.
+        # Inputs that were written into have the name of this call now.
         names = enumerate(map(self.name_of, call.inputs))
         written = tuple(at for at, name in names if name == (call.number, -1 - at))
         indexes = [leaf.index for leaf in leaves if isinstance(leaf, NewTensor)]

@@ -33,7 +33,7 @@ _Cells = tuple[
 
 _AVALANCHE = "eval_exp,training_exp,eval_accuracy,"
 _ONE = "keep the lines of one in a file of its own"
-# What NumPy 2 writes around a number, and NumPy 1 does not.
+# NumPy 2 writes `np.float64(...)` around a number, NumPy 1 does not.
 _NUMBER = r"(?:np\.float64\()?(\d+(?:\.\d+)?(?:e-?\d+)?)"
 _COUNT = r"(\d{1,9})"  # Python refuses to read a number of thousands of digits
 
@@ -140,8 +140,8 @@ def _summarizes(table: NDArray[np.float64]) -> bool:
     """Return whether the last row holds means or standard deviations of the others."""
     above = table[:-1]
     learned = np.tri(len(table) - 1, table.shape[1], dtype=bool)
-    # Of all tasks, of those learned, where others are 0 or any number, or without the
-    # last row.
+    # Means may be over all tasks, over those learned (others being 0, or any number),
+    # or without the last row.
     kinds = (
         np.ma.masked_invalid(above),
         np.ma.masked_less_equal(above, 0),
@@ -198,7 +198,7 @@ def _check_size(path: Path) -> None:
 
 
 def _check_shape(path: Path, *sizes: int) -> None:
-    # With a header, labels and a row before any training.
+    # 2 more, for a header or labels, and a row before any training.
     if max(sizes, default=0) > _MOST_TASKS + 2:
         raise InputError(
             f"{path} has {max(sizes)} rows or columns: give {_MOST_TASKS} tasks or less"

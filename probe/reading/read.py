@@ -1,6 +1,6 @@
 """Data read into tensors, once, batch after batch, with a progress bar.
 
-What transforms and samplers draw from the global generators comes from a named stream.
+Transforms and samplers draw from the global generators, which a named stream seeds.
 """
 
 import sys
@@ -88,8 +88,8 @@ def _in_order(
 ) -> DataLoader[Any]:
     """Return a loader of all examples in the order of the dataset, or of some of them.
 
-    Shuffling and `drop_last` serve training. Of an iterable dataset each worker may
-    read all. Loaders and samplers of other classes are returned unchanged.
+    Shuffling and `drop_last` serve training. Each worker may read all of an iterable
+    dataset. Loaders and samplers of other classes are returned unchanged.
 
     Args:
         loader: The loader.
@@ -351,7 +351,7 @@ def _capacity(needed: int, before: int, expected: int | None, fitting: int) -> i
     if not before and expected is not None:
         return max(needed, expected)
     doubled = max(needed, _START, 2 * before)
-    # What fits into the budget is never refused for what doubling would take.
+    # Rows that fit into the budget stay in memory, even if twice as many would not.
     return fitting if needed <= fitting < doubled else doubled
 
 

@@ -289,8 +289,7 @@ class Recorder:
 
         Raises:
             InputError: The number is out of range, another recorder has this run, or
-                the model fails on the test data; in that case its weights are saved all
-                the same.
+                the model fails on the test data; its weights are saved even then.
             NotWritten: The disk is full.
         """
         if learned > len(self.tasks):
@@ -324,7 +323,8 @@ class Recorder:
         has_train = "train" in self._examples.splits
         if layers and (every is None or not has_train or isinstance(layers, str)):
             raise InputError(
-                "layers= needs every=, train= and a list: layers=['conv1']"
+                "layers are read by training examples: give every=, train= and a "
+                "list, layers=['conv1']"
             )
         if every is None:
             return None
@@ -447,7 +447,7 @@ class Recorder:
         equal = [f"that at {t}" for t in hashes if t != row and hashes[t] == sha]
         # Before any training, the networks of several seeds may be equal.
         for other in recording.read_runs(self.folder) if row else ():
-            # Of the same learner and order, but for the seed.
+            # A run of the same learner and order, with another seed.
             run = other.run
             is_same = run._replace(seed=self.run.seed) == self.run
             if is_same and run != self.run and other.hashes.get(row) == sha:

@@ -34,9 +34,9 @@ finite, so that training can start from it.
 _LARGE = 2**26  # bytes that a tensor may always take
 _TIMES = 200  # bytes that a tensor may take for each that is stored
 
-# Where training programs keep the state dict among other things.
+# Keys under which training programs keep the state dict, among other things.
 _HOLDERS = ("state_dict", "model_state_dict", "model")
-# What DataParallel and Lightning write before every name.
+# The prefixes that DataParallel and Lightning write before every name.
 _PREFIXES = ("module.", "model.")
 _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
 # In folders of transformers and accelerate; an index lists the files of one network.
@@ -123,8 +123,8 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
         model: The network; after an error it may hold some of the new tensors.
         state: Tensors that match by name, shape and kind of number. Prefixes of
             wrappers, and one prefix of all names, are ignored; tied weights may be
-            missing under all names but one; a linear head may have fewer outputs, of
-            which the others are never predicted.
+            missing under all names but one; a linear head may have fewer outputs than
+            in the network, which never predicts the others.
         name: The name of the state, for messages.
 
     Returns:

@@ -282,7 +282,7 @@ def _warn_of_trained_floor(analysis: Analysis, description: SourceDescription) -
         return
     matrices = Matrices(analysis.measurements())
     for warning in trained_floor(matrices, description.scenario):
-        # Of the caller of `analyze`, which is decorated.
+        # The warning points to the caller of `analyze`, which is decorated.
         warnings.warn(warning, stacklevel=5)
 
 

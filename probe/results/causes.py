@@ -42,7 +42,7 @@ def cause_rows(
 
 
 def withheld_notes(predictions: Predictions, pairs: StoredPairs) -> Iterator[Row]:
-    """Yield a note on each pair of networks of which nothing can be said."""
+    """Yield a note on each pair of networks on which no cause can be stated."""
     for job in predictions.runs:
         for j, pair in pairs[job.name].items():
             if reason := pair.broken_law or pair.doubt:

@@ -154,7 +154,7 @@ def _lines(
 ) -> Iterator[tuple[str, ...]]:
     """Yield the terms and the value of a quantity for each run and task position."""
     for job in predictions.by_learner()[layer["learner"]]:
-        # Of the last task nothing can have been forgotten yet.
+        # Nothing of the last task can have been forgotten yet.
         last = len(job.tasks) - quantity.startswith("forgotten")
         for j, name in enumerate(predictions.names(job)[:last], 1):
             values = _values(predictions, job, layer, j)

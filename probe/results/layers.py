@@ -142,7 +142,7 @@ class _Stack:
 
     @cached_property
     def seeds(self) -> list[int]:
-        """The seeds of which all orders and controls are finished."""
+        """The seeds whose orders and controls are all finished."""
         T = len(self.jobs[0].tasks)
         return [
             seed

@@ -77,7 +77,9 @@ def _are_equal(predictions: Predictions, first: Job, second: Job) -> bool:
     return _tests(predictions, first) == _tests(predictions, second) != []
 
 
-def _unchanged_features(predictions: Predictions, job: Job) -> tuple[set[str], list[Row]]:
+def _unchanged_features(
+    predictions: Predictions, job: Job
+) -> tuple[set[str], list[Row]]:
     """Return the features that are the same after every task of a run, and notes."""
     *features, output = predictions.features(job)
     unchanged: list[str] = []

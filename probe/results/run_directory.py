@@ -308,7 +308,7 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
         root: The run directory.
         states: The states of all jobs, see `survey`.
     """
-    # Of results that are shown; those kept aside follow below, whatever code made them.
+    # Only results that are shown; those kept aside follow below.
     if changed := [state.job.name for state in states if state.other_code]:
         yield (
             f"the results of {_jobs(changed)} of {len(states)} were made by code "

@@ -27,7 +27,7 @@ from probe.tables.table_file import new_table
 
 @immutable
 class Doubts:
-    """The learners and layers of which statements are withheld.
+    """The learners and layers on which statements are withheld.
 
     Attributes:
         equal: The learners whose networks of several seeds are the same.
@@ -36,7 +36,7 @@ class Doubts:
             every task in a run.
         motionless: The learners whose output is unchanged.
         above_ceiling: Whether a learner is more accurate than offline training.
-        near_chance: The learners of which a run is near chance on its first task.
+        near_chance: The learners that have a run near chance on its first task.
     """
 
     equal: frozenset[str] = frozenset()
@@ -207,7 +207,8 @@ def _in_range(row: Any, scope: str) -> str:
     """Return the verdict of a layer; a layer with fewer seeds than others is open."""
     if row.scope != scope:
         return OPEN
-    # What never changes forgets nothing, although that says nothing of learning.
+    # A layer that never changes forgets nothing, although that says nothing of
+    # learning.
     is_kept = row.verdict == "unchanged" and row.statement == "forgets"
     return "no" if is_kept else str(row.verdict)
 

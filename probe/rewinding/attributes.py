@@ -170,7 +170,7 @@ def set_attributes(model: nn.Module, attributes: Mapping[Attribute, object]) -> 
 
     Args:
         model: The network.
-        attributes: What `attributes_of` returned then.
+        attributes: The attributes that `attributes_of` returned then.
     """
     for key in {**attributes_of(model), **attributes}:
         _set(model, key, attributes.get(key, ABSENT))

@@ -40,7 +40,7 @@ class Changed:
 
 @immutable(eq=False)
 class Earlier:
-    """An earlier network, of which blocks are put back.
+    """An earlier network, whose blocks are put back.
 
     Attributes:
         state: Its tensors by name.
@@ -92,7 +92,7 @@ def blocks_of(model: nn.Module, cuts: Iterable[CutFacts], output: str) -> Blocks
         )
         for name in blocks[cut.name]:
             del remaining[name]
-    # Of an adapter that is not active, nothing depends on the weights.
+    # Nothing depends on the weights of an adapter that is not active.
     parameters = dict(model.named_parameters(remove_duplicate=False))
     unread = parameters.keys() - {name for cut in cuts for name in cut.trained}
     rest: dict[str, tuple[str, ...]] = {output: ()}
@@ -167,7 +167,7 @@ def rewound(
 
     No parameter is copied. Buffers are, as a forward pass may write into them.
 
-    Of a tensor that has grown since, as a head's, the earlier rows are put back.
+    If a tensor has grown since, as a head's, its earlier rows are put back.
 
     Args:
         model: The network, which is as before afterwards, also after a failure.

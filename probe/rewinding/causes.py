@@ -126,7 +126,9 @@ def causes(
             "causes has no task ids: use analyze, or a score that knows the task"
         )
     test = [as_pair(pair, f"test of task {k}") for k, pair in enumerate(test, 1)]
-    by_seed = [_check_networks(networks, len(test)) for networks in _by_seed(model.network)]
+    by_seed = [
+        _check_networks(networks, len(test)) for networks in _by_seed(model.network)
+    ]
     tests = Tests(model=model, score=score, data=test, batch_size=batch_size)
     results = [_positions(networks, tests, features, hybrids) for networks in by_seed]
     runs = [positions for positions, _ in results]

@@ -107,7 +107,7 @@ class Study:
         means = {j: self._means(at_j, j) for j, at_j in by_position.items()}
         for j, at_j in by_position.items():
             yield from self._rows(means[j], at_j.unchanged, j)
-        # Of the same positions, so that pieces add up.
+        # Means over the same positions, so that pieces add up.
         complete = [j for j, at_j in by_position.items() if not at_j.withheld]
         used = complete or list(by_position)
         if not used:
@@ -137,7 +137,7 @@ class Study:
         return means
 
     def _equal_tasks(self) -> TaskPosition:
-        """Return all test examples, of which all tasks weigh the same."""
+        """Return all test examples, weighted so that all tasks weigh the same."""
         sizes = np.bincount(self.tasks)
         weights = 1 / (np.count_nonzero(sizes) * sizes[self.tasks])
         return TaskPosition(None, np.arange(len(self.tasks)), weights)

@@ -225,8 +225,8 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
     Args:
         name: The score.
         logits: Outputs (B, K), or (B, L, K) for labels (B, L).
-        y: Labels (B,) or (B, L), of which -100 does not count; of `squared_error`
-            targets with as many numbers as outputs.
+        y: Labels (B,) or (B, L), where -100 does not count; of `squared_error` targets
+            with as many numbers as outputs.
 
     Raises:
         InputError: Outputs and labels do not fit each other.

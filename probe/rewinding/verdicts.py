@@ -3,7 +3,8 @@
 The share is what the change of the block accounts for of what was lost. It is one
 number for two facts, its two ends: what the change breaks by itself in the earlier
 network, and what the last network regains when only this block is put back. Both
-decide, each by its interval. What is not shown is never read as nothing.
+decide, each by its interval. A quantity that is not shown to be small is never taken as
+0.
 """
 
 from probe.immutable import immutable

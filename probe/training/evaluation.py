@@ -305,7 +305,7 @@ def check_independence(
     Raises:
         InputError: The values differ; the message names them.
     """
-    # Of all classes, sorted by class.
+    # All classes, sorted by class.
     chosen = _spread(labels.argsort(stable=True), _MIXED)
 
     def values(rows: Tensor) -> dict[str, Tensor]:

@@ -164,7 +164,7 @@ def _user_code(
             "test), or FILE.npz"
         )
     network, *networks = options.networks.values()
-    # Of the values of --load, MODULE:FUNCTION reads files, others register objects.
+    # A value MODULE:FUNCTION of --load reads files, others register objects.
     loads = options.load or ()
     functions = [load for load in loads if re.search(r":\w+$", load)]
     return UserCode(

@@ -74,8 +74,8 @@ def restored_learner(
         store: The store of the job's results.
 
     Returns:
-        The learner and the cost; None if there is no checkpoint or it cannot be
-        restored, in which case it is set aside.
+        The learner and the cost; None if there is no checkpoint, or it cannot be
+        restored and was set aside.
     """
     saved = store.load_checkpoint(tasks_seen)
     if saved is None:
@@ -202,8 +202,8 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     Args:
         study: The study.
         learner: The name of the learner.
-        scenario: The learner's view of the scenario (its kind's `view`), of which only
-            the shape of an input, K and T are used.
+        scenario: The learner's view of the scenario (its kind's `view`); only the shape
+            of an input, K and T are used.
 
     Returns:
         The study's network, unless the learner has its own architecture; on the CPU,

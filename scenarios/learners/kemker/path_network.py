@@ -203,7 +203,7 @@ class LiftedPath(nn.Module):
         """Map inputs with a task's index (B, D + 1) to scores (B, C)."""
         x = x[:, :-1]
         for layer in self.layers:
-            # Of each part the sum over its modules.
+            # For each part, the sum over its modules.
             sums = []
             for modules in layer.children():
                 units = functional.relu(modules(x))

@@ -189,7 +189,7 @@ def retrain_each(
     test = test.to(device)
     sample = varied(test.x, SAMPLE)
     check_fresh(fresh, unwrapped(called.network))
-    cuts = _found_cuts(called, features, sample)
+    cuts = _cuts_at(called, features, sample)
     facts = [cut.facts for cut in cuts]
     refuse_what_no_rule_writes(unwrapped(called.network), facts, fresh)
     outputs = outputs_of(classes, _logits_shape(facts[0]), called.classes)
@@ -215,7 +215,7 @@ def retrain_each(
     return protocol.retrain(planned.each)
 
 
-def _found_cuts(
+def _cuts_at(
     called: Model, features: Sequence[str] | Cuts, sample: Value
 ) -> Sequence[Cut]:
     """Return the cuts at features, or those that were made already."""

@@ -235,7 +235,7 @@ Positions = tuple[int, ...] | Literal["last"]
 """Positions of a sequence, from 0; `last` = another one in each example."""
 
 PositionMask = tuple[int, int, int]
-"""The index of the input that tells which positions count, that of the way in `kept_by`, and L."""
+"""The index of the input that tells which positions count, that of the way in `masks_from`, and L."""
 
 _DRAWS = 4
 
@@ -309,13 +309,13 @@ def position_masks(
 def _mask_of(x: Value, counts: Tensor) -> PositionMask | None:
     """Return the input that tells which positions (B, L) count, None if there is none."""
     for index, tensor in enumerate(tensors(x)):
-        for number, kept in enumerate(kept_by(tensor, counts.shape[1])):
+        for number, kept in enumerate(masks_from(tensor, counts.shape[1])):
             if torch.equal(kept, counts):
                 return index, number, counts.shape[1]
     return None
 
 
-def kept_by(tensor: Tensor, length: int) -> list[Tensor]:
+def masks_from(tensor: Tensor, length: int) -> list[Tensor]:
     """Return the ways in which an input may tell the positions (N, L) that count.
 
     Args:

@@ -28,7 +28,7 @@ from probe.tasks import Task
 from probe.training.precision import products
 from probe.validation import configuration
 
-# Of the table of distances that is in memory at a time.
+# The part of the table of distances that is in memory at a time.
 _ROWS = 512
 _COLUMNS = 8192
 

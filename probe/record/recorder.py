@@ -323,8 +323,7 @@ class Recorder:
         has_train = "train" in self._examples.splits
         if layers and (every is None or not has_train or isinstance(layers, str)):
             raise InputError(
-                "layers are read by training examples: give every=, train= and a "
-                "list, layers=['conv1']"
+                "layers=['conv1'] are read by training examples: give every=, train="
             )
         if every is None:
             return None

@@ -2,7 +2,7 @@
 
 A cell is a number in points of accuracy and a tone of one color: the more was lost, the
 darker; nothing lost, or more there than before, is white. A number whose interval
-includes 0 is `weak`; a cell on which nothing is stated is `withheld`.
+includes 0 is `weak`; a cell without a statement is `withheld`.
 """
 
 import math

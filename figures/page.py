@@ -34,8 +34,8 @@ class Page:
     Attributes:
         options: The requested options.
         tables: The tables to draw.
-        all_learners: All learners of the tables, which decide who gets which spare
-            appearance.
+        all_learners: All learners of the tables, by which spare appearances are given
+            out.
         question: The question that the figure answers.
         axes: The axes of a user's figure, None on a page of our own.
         figure: The figure, begun by `panels`, `blocks` or `blank`.

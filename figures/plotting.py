@@ -32,7 +32,7 @@ from probe.tables.summary import summarize
 from probe.tables.table_file import checked, new_table, where
 
 _OF_LAYERS = ("answer", "causes", "layers", "depth", "time")
-_FEW_LEARNERS = 4  # of which a matrix shows every number
+_FEW_LEARNERS = 4  # up to which a matrix shows every number
 _FEW_TASKS = 10
 
 

@@ -179,7 +179,7 @@ class StudyTables:
 
 
 def unjudged(statements: pd.DataFrame, learner: str, readout: str) -> set[str]:
-    """Return the features of a learner on which nothing can be stated by a readout."""
+    """Return the features of a learner whose statements by a readout are withheld."""
     rows = where(statements, verdict=WITHHELD, learner=learner, readout=readout)
     return set(rows["feature"])
 

@@ -110,10 +110,10 @@ _TRIES = 1000  # at making a file in a folder that others remove when it is empt
 class MappedRows:
     """A matrix in a nameless file: `rows` (N, D), all zeros at first.
 
-    The file has no name, so that it vanishes with the last process that has it mapped,
-    however that process ends. Its pages are page cache, which the kernel takes back
-    when memory is short; but as long as they are mapped they count as this process's.
-    They are therefore released after use.
+    The file has no name, so that it vanishes with the last process that maps it,
+    however that ends. Its pages are page cache, which the kernel takes back when memory
+    is short; but as long as they are mapped they count as this process's. They are
+    therefore released after use.
 
     Args:
         folder: The folder of the file, made if it does not exist.

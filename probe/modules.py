@@ -501,7 +501,8 @@ def kept_state(model: nn.Module) -> Iterator[None]:
             value = attributes[name]
             # Some have no copy: a lock, or a value in the graph of the last step.
             with suppress(Exception):
-                # A module may leave out of its copies what is large, as its trainer.
+                # A module may leave large objects, such as its trainer, out of its
+                # copies.
                 if module.__getstate__()[name] is value:
                     vars(module)[name] = copy.deepcopy(value, memo)
     try:

@@ -273,8 +273,8 @@ class Protocol:
     def retrain(self, cuts: Sequence[Cut]) -> Iterator[Retrained]:
         """Retrain and test each tail; if a batch takes another path, run the whole model.
 
-        For example, a model may skip a mask that masks nothing; the values that it then
-        computes are not those at which it was cut.
+        For example, a model may skip a mask without zeros, and then computes other
+        values than those at which it was cut.
         """
         cuts = [cut.again(self.train.x) for cut in cuts]
         try:
@@ -464,8 +464,7 @@ def refuse_what_no_rule_writes(
         InputError: A rule cannot write some parameter.
     """
     if isinstance(fresh, str):
-        # Parameters that all features need stay as they are, and those that nothing
-        # reads may.
+        # Only parameters that are trained downstream of a feature get fresh values.
         trained = frozenset[str]().union(*(cut.trained for cut in cuts))
         if refused := [name for name in without_rule(model, fresh) if name in trained]:
             raise no_rule_for(refused)

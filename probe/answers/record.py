@@ -81,7 +81,7 @@ class LayerLine:
 
     @property
     def position(self) -> float | None:
-        """The position of what is held between untrained, 0, and joint, 1.
+        """The position of the accuracy held, between untrained, 0, and joint, 1.
 
         None where it is below untrained, or there is too little room.
         """

@@ -344,7 +344,7 @@ class Store:
             return "its content does not match its checksums"
 
     def _merge(self, paths: Iterable[Path], new: Measurements, name: str = "") -> None:
-        """Write measurements into one file, which replaces the files that they come from."""
+        """Write measurements into one file, in place of the files that they come from."""
         ordered = dict(sorted(new.items()))
         digest = sha256(repr(list(ordered)))[:8]
         target = self.folder / (name or f"predictions.{len(ordered)}-{digest}.npz")

@@ -264,7 +264,7 @@ def _parent(name: str, run: Collection[str]) -> str:
 def _possible(
     trace: Trace, features: Sequence[Feature], weights: Collection[str]
 ) -> list[Feature]:
-    """Return the features that use weights, that the logits need and that compute something."""
+    """Return the features that use weights, compute something, and are needed by the logits."""
     # Dropout in eval mode and reshapes compute nothing: all of their results are views.
     steps = trace.large.steps.values()
     working = set[str]()

@@ -51,8 +51,8 @@ _RESHAPING = words("reshape flatten unflatten")
 def channels_of(trace: Trace, name: Name) -> Axis | None:
     """Find the axis of a value's channels.
 
-    The layer that made the value determines it, also through calls that keep each
-    dimension in place, such as activations and sums, or that move dimensions.
+    The layer that made the value determines it. Calls in between may keep each
+    dimension in place, as activations and sums do, or move dimensions.
 
     Args:
         trace: The traced model.

@@ -119,9 +119,9 @@ def _frozen(
 ) -> set[int]:
     """Return the calls whose values neither training nor chance changes.
 
-    These are the calls upstream of the feature, and, of those that use frozen values
-    only, steady calls (a ReLU after the feature gives frozen values, which may take
-    fewer bytes) and slices that the logits do not depend on, such as those that fill a
+    These are the calls upstream of the feature, and two kinds of calls that use frozen
+    values only: steady calls, such as a ReLU after the feature, whose result may take
+    fewer bytes; and slices that the logits do not depend on, such as those that fill a
     language model's cache.
 
     Args:

@@ -235,7 +235,7 @@ Positions = tuple[int, ...] | Literal["last"]
 """Positions of a sequence, from 0; `last` = another one in each example."""
 
 PositionMask = tuple[int, int, int]
-"""The index of the input that tells which positions count, that of the way in `masks_from`, and L."""
+"""The index of the input that tells which positions count, the index in `masks_from`, and L."""
 
 _DRAWS = 4
 
@@ -338,8 +338,9 @@ def _sequence_gradients(
 ) -> list[Tensor]:
     """Return the gradient of the logits by each module's output (B, L, C), in execution order.
 
-    Outputs that the logits do not depend on are left out. Each module's output is cut off
-    from what came before, so that its gradient shows only what the next modules read.
+    Outputs that the logits do not depend on are left out. Each module's output is
+    detached from earlier ones, so that its gradient shows only what the next modules
+    read.
 
     draws: the source of noise that is added to each output, None for no noise.
     """

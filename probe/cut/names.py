@@ -231,7 +231,7 @@ class Naming(TorchFunctionMode):
         """Return the name of the current content of a tensor of any shape.
 
         If its memory was written through another view since it was named, it is a new
-        value, which is named after the old value and all of these writes.
+        value, named after the old one and the writes.
         """
         if (tag := self._tag_of(tensor)) is None:
             return FOREIGN

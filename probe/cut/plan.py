@@ -84,7 +84,7 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
         The plans, in the order of the features.
     """
     planned = list(map(_first_plan, progress(features)))
-    # Before a value that mixes examples, or behind it, there may be others that do not.
+    # Values upstream or downstream of one that mixes examples may not mix them.
     mixed = set[Name]()
     unmixed = set[Name]()
     for _ in range(_TRIES):
@@ -297,9 +297,9 @@ def _steady_calls(trace: Trace, trained_pass: Pass) -> set[int]:
     chance.
     """
     if trained_pass.drawn:
-        return set()  # the code may have chosen its way by what it drew
+        return set()  # the code may have branched by the numbers drawn
     # Calls of the same function on the same values are told apart only by their count,
-    # which changes where the code leaves one out.
+    # which changes if the code leaves out a call.
     settings_of_call: dict[object, set[str]] = {}
     for step in trained_pass.steps.values():
         settings_of_call.setdefault((step.function, step.parents), set()).add(

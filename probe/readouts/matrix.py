@@ -129,7 +129,8 @@ def _mask_in(x: Value) -> Tensor | None:
 
     A mask has `mask` in its name, and is of 0 and 1, or 0 where positions are kept and
     negative elsewhere; with `pad` in its name 1 is padding, as in torch. Among inputs
-    without names it is beside token ids, which are all the same where it drops them.
+    without names, it has the shape of token ids, all of which are the same where it
+    drops positions.
     """
     if isinstance(x, Tensor):
         return None

@@ -36,8 +36,8 @@ class Accuracy(NamedTuple):
 class Course:
     """The accuracies of a network, and of a readout of its layers, every few steps.
 
-    There is a reading after each task, too: it marks the step at which a training that
-    is resumed from this task goes on.
+    There is a reading after each task, too: a training that is resumed from this task
+    goes on at its step.
 
     Attributes:
         every: The steps between two readings.

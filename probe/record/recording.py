@@ -210,7 +210,7 @@ def read_runs(root: Path) -> list[RunRecord]:
 
 
 def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
-    """Check that a run has the tasks of the others, and that an order's name means one order.
+    """Check that a run has the tasks of the others, and no other order under the same name.
 
     Args:
         record: The run.

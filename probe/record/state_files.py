@@ -180,7 +180,7 @@ def _load(model: nn.Module, state: dict[str, Tensor]) -> tuple[list[str], str]:
 
 
 def _add_tied(model: nn.Module, state: dict[str, Tensor], name: str) -> None:
-    """Give tied tensors that a state lacks the value of those that it has."""
+    """Give a tied tensor that a state lacks the value under another of its names."""
     if any(map(is_lazy, model.parameters())):
         return
     expected = model.state_dict()

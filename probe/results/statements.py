@@ -216,8 +216,8 @@ def _in_range(row: Any, scope: str) -> str:
 def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int | None:
     """Return about how many seeds would decide the first layer of a range.
 
-    None where the layer is decided (its verdict is not `open`), or the range is one
-    layer or two neighbors, which more seeds would not tell apart.
+    It is None if the verdict of the layer is not `open`, or the range is one layer or
+    two neighbors, which more seeds would not tell apart.
     """
     if first is None or rows[first].verdict != OPEN:
         return None

@@ -1,8 +1,8 @@
 """Causes with intervals and verdicts, from the quantities of every test example.
 
-Of `network` an interval speaks over test examples: nothing in rewinding is trained, so
-that one network is enough. Of `training` it speaks over seeds and test examples, from
-three seeds on.
+An interval of scope `network` is over test examples: nothing in rewinding is trained,
+so that one network is enough. One of scope `training` is over seeds and test examples,
+from three seeds on.
 """
 
 import math

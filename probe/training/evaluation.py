@@ -127,7 +127,7 @@ def predict_variants(
         examples: See `predict_each`, as for all others.
 
     Returns:
-        What `predict_each` returns, of each variant.
+        The result of `predict_each` for each variant.
 
     Raises:
         InputError: The logits have the wrong shape, or are not finite.
@@ -219,7 +219,7 @@ class _Sample:
             InputError: The logits differ.
         """
         scores = torch.cat(self._scores)
-        # Without outliers, next to which the others hardly differ.
+        # Without outliers, as the others hardly differ next to them.
         distance = (_finite(scores) - _finite(scores).median(0).values).abs().amax(1)
         usual = (distance <= _USUAL * distance.median()).nonzero()[:, 0]
         drawn = permutation(len(usual), stream(0, "batches"))
@@ -294,8 +294,8 @@ def check_independence(
 
     They differ with batch norm in training mode, or with prompts that the whole batch
     chooses (as in L2P). An accuracy is then that of an order of the test examples, and
-    not of the network. What is drawn at random differs for the same batch, too: only
-    more than that is refused.
+    not of the network. Random numbers make values of the same batch differ, too: only
+    larger differences are refused.
 
     Args:
         compute: Function that maps a batch to named values (B, ...).

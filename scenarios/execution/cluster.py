@@ -177,7 +177,7 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
             local = {} if address else {"num_cpus": workers, "include_dashboard": False}
             quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
             ray.init(address=address or "local", **local, **quiet)
-    # By Ray's own handler of SIGTERM.
+    # Ended by Ray's own handler of SIGTERM.
     except SystemExit:
         raise Stopped(128 + signal.SIGTERM) from None
     # Ray raises almost anything here.

@@ -31,8 +31,8 @@ from scenarios.execution.work import Ended, Event, Work, carry_out
 # Returns the next job, or None if there is none now; there may be one later.
 Take = Callable[[], Job | None]
 
-# A job in another process: its future, and a function that returns its end once that is
-# done.
+# A job in another process: its future, and a function that returns how it ended, once
+# the future is done.
 Started = tuple[Future[Ended], Callable[[], Ended]]
 
 RETRIES = 2  # of a job whose process was killed

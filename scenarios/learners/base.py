@@ -263,7 +263,7 @@ class Learner(Objective):
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         """Restore the state that `state` returned, on the model's device.
 
-        The caller restores the model itself.
+        The model has been restored by the caller.
 
         Args:
             state: The tensors by name.

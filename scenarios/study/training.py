@@ -280,7 +280,7 @@ class LearnedNetworks:
         if restored:
             return bare(restored[0].model)[0]
         # A run of fewer measurements may have deleted the checkpoint. A copy of this
-        # object learns again, so that this one keeps its learner.
+        # object learns again, and leaves the learner of this object alone.
         return replace(self).after(peer).model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:

@@ -30,8 +30,8 @@ class ForeignRuns:
             all outputs. An output that came later has weights of 0 and the bias
             `NEVER`.
         offline: The file of the network trained on all tasks at once, by seed.
-        tasks: The outputs of each task, in the order in which they were learned; None =
-            the files do not say.
+        tasks: The outputs of each task, in the order of learning; None = the files do
+            not say.
         class_order: The class of the data that each output stands for; None = the files
             do not say.
     """

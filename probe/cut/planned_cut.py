@@ -191,12 +191,7 @@ class PlannedCut:
         Raises:
             InputError: The feature does not stay fixed.
         """
-        cut = replace(
-            self,
-            plan=None,
-            slow=slow,
-            chain=None,
-        )
+        cut = replace(self, plan=None, slow=slow, chain=None)
         trace = self.feature.trace
         with comparing(trace.sample):
             stays_fixed(self.feature, cut.model_to_train(), slow)
@@ -235,12 +230,7 @@ class PlannedCut:
         try:
             if isinstance(plan, str):
                 raise Failed(plan)
-            cut = replace(
-                self,
-                plan=plan,
-                slow="",
-                chain=None,
-            )
+            cut = replace(self, plan=plan, slow="", chain=None)
             return cut._with_checked_tail(plan, reference)
         except Failed as failure:
             slow = str(failure)

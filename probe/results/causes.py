@@ -37,7 +37,12 @@ def cause_rows(
     """
     complete = _complete(jobs, pairs)
     for score in ("accuracy", "loss") if complete else ():
-        for row in _of_score(predictions, complete, pairs, score):
+        for row in _of_score(
+            predictions,
+            complete,
+            pairs,
+            score,
+        ):
             yield {"learner": jobs[0].learner, "score": score, **row}
 
 

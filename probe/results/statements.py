@@ -128,7 +128,13 @@ def statement_rows(layer: Layer, doubts: Doubts) -> Iterator[Row]:
             **layer.columns,
             **columns_of(STATEMENTS[name], None, estimate),
             "statement": name,
-            "verdict": verdict_of(layer, name, estimate, margin, doubts),
+            "verdict": verdict_of(
+                layer,
+                name,
+                estimate,
+                margin,
+                doubts,
+            ),
             "margin": margin,
         }
 

@@ -118,7 +118,12 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
     if "second" in same:
         now.second.gain = before.second.gain
     copied = deepcopy(now)
-    tested = rewind(now, Earlier.of(before, now), parts, partial(score, now))
+    tested = rewind(
+        now,
+        Earlier.of(before, now),
+        parts,
+        partial(score, now),
+    )
     for names, scores in tested.items():
         hybrid = deepcopy(now)
         state = named_state(hybrid)
@@ -182,7 +187,12 @@ def test_what_lora_trains_belongs_to_the_block_of_its_layer_and_a_frozen_base_ha
     now = deepcopy(before)
     with torch.no_grad():
         now.second.parametrizations.weight[0].up.add_(1)
-    tested = rewind(now, Earlier.of(before, now), blocks(now), partial(score, now))
+    tested = rewind(
+        now,
+        Earlier.of(before, now),
+        blocks(now),
+        partial(score, now),
+    )
     assert set(tested) == {(), ("second",)}
     assert (tested["second",] == score(before, True)).all()
 

@@ -264,15 +264,15 @@ def _counts(measurements: pd.DataFrame) -> dict[str, int]:
 def doubts(
     notes: pd.DataFrame, learners: Mapping[str, str], readouts: Collection[str] = ()
 ) -> list[str]:
-    """Return a sentence for each kind of doubt about networks of these learners or the controls.
+    """Return sentences on doubts about learners and controls, by kind: on networks, then on layers.
 
     Args:
         notes: The notes of a study.
         learners: The printed name of each learner that is drawn, by its name.
-        readouts: The readouts downstream of the learners' layers that are drawn.
+        readouts: The readouts whose layers are drawn.
     """
     names = {**learners, **{name: name.capitalize() for name in CONTROLS}}
-    # Notes on networks, which have no feature, or on layers by the readouts drawn.
+    # Notes on networks have no feature. Of those on layers, only the drawn readouts' count.
     is_drawn = (notes["feature"] == "") | notes["readout"].isin(readouts)
     notes = notes[is_drawn & notes["learner"].isin(names)]
     sentences = []

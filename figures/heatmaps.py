@@ -1,4 +1,4 @@
-"""Drawn heat maps: maps of layers by tasks, as on the page, and the numbers in their cells."""
+"""Heat maps of layers by tasks, with numbers in their cells, in the colors of the HTML page."""
 
 import math
 from collections.abc import Sequence
@@ -62,7 +62,15 @@ Block = Sequence[tuple[str, HeatMap]]
 
 
 class _Size(NamedTuple):
-    """The columns of the grid, the inches of a panel, whether all fits, and numbers are legible."""
+    """The size of a grid of maps.
+
+    Attributes:
+        columns: The number of columns.
+        width: The width of a panel in inches.
+        height: The height of a panel in inches.
+        fits: Whether the grid fits on a page.
+        legible: Whether numbers in cells are legible.
+    """
 
     columns: int
     width: float
@@ -78,7 +86,7 @@ def shades(cmap: str) -> ListedColormap:
     return ListedColormap(colormaps[cmap](np.linspace(0, 1, SHADES.N)))
 
 
-def fitting(page: Page, blocks: Sequence[Block]) -> Sequence[Block]:
+def fitting_blocks(page: Page, blocks: Sequence[Block]) -> Sequence[Block]:
     """Return the first blocks of maps, at least one, that fit on a page together.
 
     Args:
@@ -103,24 +111,23 @@ def draw_maps(page: Page, blocks: Sequence[Block], label: str) -> list[Axes]:
     """
     size = _size(page, blocks)
     maps = _views(blocks)
-    # The rows of the map with the most. Others may have only the first of them: then the
-    # panels at the left name those of all.
+    # The rows of the tallest map. If all maps begin with the same rows, only the panels
+    # at the left name them.
     rows = max((list(view.rows) for view in maps), key=len)
-    same = all(list(view.rows) == rows[: len(view.rows)] for view in maps)
+    alike = all(list(view.rows) == rows[: len(view.rows)] for view in maps)
     titles = [list(map(itemgetter(0), block)) for block in blocks]
     panels = page.blocks(titles, size.columns, wide=True, share_y=False)
     if page.axes is None and page.options.width is None:
-        # Legends are as wide as the figure will be.
+        # Before legends are drawn, which are as wide as the figure.
         page.figure.set_figwidth(size.columns * size.width + _beside(page, maps))
-    # A map in each panel, with the names of its layers.
     grid = list(chain.from_iterable(panels))
     cell_width = size.width / max(len(view.columns) for view in maps)
     decimals = page.axes is None and cell_width >= 0.32 * page.scale
+    colors = shades(page.options.cmap)
     for axes, view in zip(grid, maps, strict=True):
-        colors = shades(page.options.cmap)
         mesh = _draw_map(axes, view, colors, numbers=size.legible, decimals=decimals)
         axes.set_ylim(len(rows), 0)
-        _name_layers(axes, view, rows if same else None)
+        _name_layers(axes, view, rows if alike else None)
     inches = (size.columns * size.width, len(grid) / size.columns * size.height)
     page.color_bar(
         mesh,

@@ -1,7 +1,7 @@
 """Lines, markers and error bars of learners, and their keys in a legend.
 
-`errorbar` and `plot` of matplotlib draw; `dress` then turns an `Appearance` into their
-settings.
+matplotlib's `errorbar` and `plot` draw; `dress` then applies an `Appearance` to what
+they have drawn.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 A cell is a number in points of accuracy and a tone of one color: the more was lost, the
 darker; nothing lost, or more there than before, is white. A number whose interval
-includes 0 is `weak`; a cell on which nothing is stated is `withheld`.
+includes 0 is `weak`; a cell without a statement is `withheld`.
 """
 
 import math
@@ -96,7 +96,7 @@ def layer_map(
     Args:
         layers: The rows of layers.csv of one learner and readout.
         quantities: The names of the quantities.
-        withheld: The layers on which nothing is stated.
+        withheld: The layers without a statement.
     """
     features = list(layers["feature"].unique())
     positions = [*sorted(set(layers["task_position"].dropna())), None]

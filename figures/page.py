@@ -34,8 +34,8 @@ class Page:
     Attributes:
         options: The requested options.
         tables: The tables to draw.
-        all_learners: All learners of the tables, which decide who gets which spare
-            appearance.
+        all_learners: All learners of the tables, by which spare appearances are given
+            out.
         question: The question that the figure answers.
         axes: The axes of a user's figure, None on a page of our own.
         figure: The figure, begun by `panels`, `blocks` or `blank`.
@@ -186,9 +186,9 @@ class Page:
         share_y: bool = True,
         fold: bool = True,
     ) -> list[list[Axes]]:
-        """Begin a figure and return blocks of panels, each of which starts a new row.
+        """Begin a figure and return its panels in blocks; every block starts a new row.
 
-        With a user's axes, all panels but the selected one are drawn out of sight.
+        `UserAxes` draws all panels but the selected one out of sight.
 
         Args:
             titles: The title of each panel of each block.
@@ -199,14 +199,14 @@ class Page:
         """
         rows = sum(math.ceil(len(block) / columns) for block in titles)
         figure = self.blank(rows, wide=wide)
-        # All cells row by row, also of a single panel; a block takes some rows of them.
+        # All cells, row by row; squeeze=False keeps a single one an array.
         cells = figure.subplots(rows, columns, sharey=share_y, squeeze=False).ravel()
         blocks = []
         for block in titles:
             panels = list(cells[: len(block)])
             blocks.append(panels)
             for axes, title in zip(panels, block, strict=True):
-                # For speed: otherwise every layout would look for the ticks on each.
+                # For speed: otherwise every layout measures the ticks of every spine.
                 axes.spines[:].set_in_layout(False)
                 if title:
                     axes.set_title(self.fold_title(title, columns if fold else 0))
@@ -279,7 +279,7 @@ class Page:
             beside: Whether the bar is to the right of the panels if the figure is wide.
         """
         beside = beside and self.max_width >= style.NARROW
-        # Of a figure of a requested width, panels and bar are taken to be nearly as wide.
+        # If a width was requested, panels and bar are taken to be nearly as wide.
         width = self.options.width - 0.6 if self.options.width else size[0]
         # The length of the panels' side along which the bar runs.
         along = size[1] if beside else width
@@ -455,5 +455,5 @@ class Page:
         return captions.folded(title, width=max(6, room))
 
 
-# A text between two dollar signs, of which none is escaped.
+# A text between two dollar signs that are not escaped.
 _FORMULA = re.compile(r"(?<!\\)\$.*(?<!\\)\$")

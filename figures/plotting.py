@@ -32,7 +32,7 @@ from probe.tables.summary import summarize
 from probe.tables.table_file import checked, new_table, where
 
 _OF_LAYERS = ("answer", "causes", "layers", "depth", "time")
-_FEW_LEARNERS = 4  # of which a matrix shows every number
+_FEW_LEARNERS = 4  # up to which a matrix shows every number
 _FEW_TASKS = 10
 
 
@@ -119,7 +119,7 @@ def draw_kinds(
     labels = {plain(name): label for name, label in options.labels.items()}
     colors = {plain(name): color for name, color in options.colors.items()}
     options = replace(options, learners=learners, labels=labels, colors=colors)
-    _check_formulas(labels.values())
+    _check_labels(labels.values())
     _check_colors(colors.values(), options.cmap)
     tables = read_source(source)
     selected = select(tables, options)
@@ -308,8 +308,8 @@ def _check_colors(colors: Iterable[str], cmap: str) -> None:
             )
 
 
-def _check_formulas(labels: Iterable[str]) -> None:
-    """Raise InputError for a label that no file can hold, or whose formula cannot be set."""
+def _check_labels(labels: Iterable[str]) -> None:
+    """Raise InputError for a label that UTF-8 cannot encode, or with an invalid formula."""
     for label in labels:
         if label.encode(errors="replace").decode() != label:
             raise InputError(

@@ -1,9 +1,9 @@
 """Remedies for a change of a network: scores on new examples against scores on old ones.
 
 x: new examples, y: old examples, from `probe.diff(...).remedies`; a marker for each
-remedy, of which `before` and `as it is` are two. The best are at the top right. Without
-new examples, x is the score on old examples, and every remedy is a row, in the order of
-the table.
+remedy, `before` and `as it is` among them. The best are at the top right. Without new
+examples, x is the score on old examples, and every remedy is a row, in the order of the
+table.
 """
 
 from collections.abc import Sequence

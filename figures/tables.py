@@ -18,7 +18,7 @@ from probe.errors import printable
 from probe.files import recorded_hashes
 from probe.immutable import immutable
 from probe.metrics.matrix import AccuracyMatrix
-from probe.tables.matrices import mean_accuracies
+from probe.tables.matrices import mean_matrices
 from probe.tables.schemas import CONTROLS
 from probe.tables.summary import seed_means
 from probe.tables.table_file import new_table, read_table, table_file, where
@@ -77,7 +77,7 @@ class StudyTables:
         """Return the rows of tables that are drawn, names escaped for matplotlib (`plain`)."""
         drawn = {}
         for name, table in tables.items():
-            rows = _drawn(name, table).copy()
+            rows = _drawn_rows(name, table).copy()
             for column, texts in rows.select_dtypes("string").items():
                 plain_of = {text: plain(text) for text in texts.unique()}
                 rows[column] = texts.map(plain_of).astype(texts.dtype)
@@ -92,7 +92,7 @@ class StudyTables:
         columns are task positions in the executed order. Raises InputError if the table
         does not hold such an R.
         """
-        matrices = mean_accuracies(self.measurements)
+        matrices = mean_matrices(self.measurements)
         return {name: R for name, R in matrices.items() if name not in CONTROLS}
 
     @cached_property
@@ -179,7 +179,7 @@ class StudyTables:
 
 
 def unjudged(statements: pd.DataFrame, learner: str, readout: str) -> set[str]:
-    """Return the features of a learner on which nothing can be stated by a readout."""
+    """Return the features of a learner whose statements by a readout are withheld."""
     rows = where(statements, verdict=WITHHELD, learner=learner, readout=readout)
     return set(rows["feature"])
 
@@ -236,7 +236,7 @@ _SHOWN: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
+def _drawn_rows(name: str, table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a table that are drawn: accuracies, PRA, and the head that comes first."""
     if name not in _SHOWN:
         return table

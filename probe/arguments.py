@@ -51,8 +51,8 @@ _TEXTS = {
 def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Check the plain arguments of a public function by their annotations.
 
-    Plain are numbers, texts, names, paths, functions and settings of ours. What a
-    function takes in many forms, such as networks and data, it checks itself.
+    Plain are numbers, texts, names, paths, functions and settings of ours. Arguments
+    that may have many forms, such as networks and data, are checked by the function.
 
     >>> from probe.validation import PositiveInt
     >>> @checked
@@ -69,7 +69,7 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
     @cache
     def adapter(name: str) -> TypeAdapter[Any]:
         annotation = signature.parameters[name].annotation
-        return TypeAdapter(_checkable(_evaluated(function, annotation)))
+        return TypeAdapter(_checkable(_evaluate(function, annotation)))
 
     @wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -103,7 +103,7 @@ def _problem(error: ValidationError) -> str:
     return f"{' or '.join(texts)}, got {got}"
 
 
-def _evaluated(function: Callable[..., Any], annotation: Any) -> Any:
+def _evaluate(function: Callable[..., Any], annotation: Any) -> Any:
     """Return an annotation that may be a text; Any for a name that only mypy knows."""
     if not isinstance(annotation, str):
         return annotation
@@ -132,7 +132,7 @@ def _checkable(kind: Any) -> Any:
         union: Any = reduce(or_, parts)
         return Annotated[union, AfterValidator(_path)] if Path in inner else union
     if origin in (Sequence, Iterable):
-        return Annotated[list.__class_getitem__(parts[0]), BeforeValidator(_listed)]
+        return Annotated[list.__class_getitem__(parts[0]), BeforeValidator(_as_list)]
     if origin is tuple or (origin is Mapping and inner[0] is str):
         return origin[parts]
     return Any
@@ -162,7 +162,7 @@ def _number(value: object) -> object:
     return int(value) if isinstance(value, Integral) else float(value)
 
 
-def _listed(value: object) -> object:
+def _as_list(value: object) -> object:
     """Return the entries of anything but a text or mapping as a list."""
     if hasattr(value, "tolist"):
         return value.tolist()

@@ -154,7 +154,7 @@ def first(value: AnyValue, n: int) -> AnyValue:
 def varied(value: AnyValue, n: int) -> AnyValue:
     """Return the first examples of a value; of padded sequences some of different lengths.
 
-    What equal lengths alone show of a network does not hold for others.
+    Sequences of equal lengths would not show what a network does with others.
 
     >>> ids = torch.tensor([[3, 4, 5]] * 9 + [[6, 0, 0]])
     >>> varied(ids, 3)[:, 0].tolist()

@@ -158,7 +158,7 @@ class Examples(Labeled, Generic[X]):
         return Examples(x, *y.T.contiguous())
 
     def shared(self) -> "Examples[X]":
-        """Return the same examples, of whose large inputs any parts share the memory."""
+        """Return the same examples; parts of their large inputs share the memory of these."""
         parts = tensors(self.x)
         if not _are_large(parts) or any(isinstance(x, FileRows) for x in parts):
             return self
@@ -200,7 +200,7 @@ class Examples(Labeled, Generic[X]):
         and batches of them are copied to the GPU when they are used.
         """
         y = self.y.to(device)
-        x = mapped(self.x, lambda tensor: _moved(tensor.detach(), y.device))
+        x = mapped(self.x, lambda tensor: _move(tensor.detach(), y.device))
         examples = self.changed(x=x, y=y)
         if self.task is None:
             return examples
@@ -218,8 +218,8 @@ AnyExamples = Examples[Any]
 """Examples whose inputs may be one tensor or several."""
 
 
-def _moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor on a device, or its rows, of which each batch is copied there."""
+def _move(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor on a device, or its rows, which are copied there batch by batch."""
     if tensor.device.type != "cpu" or device.type != "cuda":
         if isinstance(tensor, FileRows):
             return tensor.on(device)
@@ -239,11 +239,11 @@ def join(parts: Sequence[Examples[X]]) -> Examples[X]:
     5
     """
     columns = zip(*(tensors(part.x) for part in parts), strict=True)
-    x = like(parts[0].x, map(_concatenated, columns))
+    x = like(parts[0].x, map(_concatenate, columns))
     return parts[0].changed(x=x, y=torch.cat([part.y for part in parts]), task=None)
 
 
-def _concatenated(parts: Sequence[Tensor]) -> Tensor:
+def _concatenate(parts: Sequence[Tensor]) -> Tensor:
     """Concatenate tensors, large ones as FileRows that read from each of them."""
     if not _are_large(parts):
         return torch.cat([*parts])

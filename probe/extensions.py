@@ -1,7 +1,7 @@
 """User-defined networks, data, metrics and readouts, marked by decorators for studies to name.
 
-A decorator only marks: nothing is registered until a study loads the file, as by
-`probe run study.toml --load mynets.py`. Learners: `scenarios.learners.catalog.learner`.
+A decorator only marks: nothing is registered until a study loads the file, as by `probe
+run study.toml --load mynets.py`. `scenarios.learners.catalog` lists the learners.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The classes that most results, settings and data here are held in."""
+"""The decorator of the frozen dataclasses that hold most results, settings and data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -30,16 +30,16 @@ def free_memory(device: torch.device) -> int:
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     facts = dict(line.split(":") for line in _lines(Path("/proc/meminfo")))
-    room = list(group_room())
+    room = list(cgroup_room())
     if "MemAvailable" in facts:
         room.append(int(facts["MemAvailable"].split()[0]) * 1024)
     return min(room, default=_ASSUMED)
 
 
-def group_room(
+def cgroup_room(
     root: Path = Path("/sys/fs/cgroup"), groups: Path = Path("/proc/self/cgroup")
 ) -> Iterator[int]:
-    """Yield the bytes left under the limit of each control group around this process that has one.
+    """Yield the bytes left below each memory limit of this process's control groups.
 
     Args:
         root: The folder in which the groups are mounted.
@@ -49,7 +49,7 @@ def group_room(
         _, controllers, path = line.split(":", 2)
         mount = root
         names = ("memory.max", "memory.current", "inactive_file")
-        if controllers:
+        if controllers:  # version 1
             mount = root / "memory"
             names = _NAMES_OF_VERSION_1
         if not controllers or "memory" in controllers.split(","):
@@ -69,7 +69,7 @@ _NAMES_OF_VERSION_1 = (
 
 
 def _room(folder: Path, limit: str, usage: str, reclaimable_key: str) -> Iterator[int]:
-    """Yield the bytes left below a control group's limit of memory, if it has files of one."""
+    """Yield the bytes left below a control group's memory limit, nothing if it has no such file."""
     for most in _lines(folder / limit):
         used = sum(map(int, _lines(folder / usage)))
         stat = dict(line.split() for line in _lines(folder / "memory.stat"))
@@ -95,7 +95,7 @@ def show_size(size: int) -> str:
     """
     if size < 1000:
         return f"{size} B"
-    # What rounds to 1000.0 is 1.0 of the next unit.
+    # A number that rounds to 1000.0 becomes 1.0 of the next unit.
     power = next(k for k in (1, 2, 3) if k == 3 or round(size / 1000**k, 1) < 1000)
     return f"{size / 1000**power:.1f} {'KMG'[power - 1]}B"
 
@@ -110,10 +110,10 @@ _TRIES = 1000  # at making a file in a folder that others remove when it is empt
 class MappedRows:
     """A matrix in a nameless file: `rows` (N, D), all zeros at first.
 
-    The file has no name, so that it vanishes with the last process that has it mapped,
-    however that process ends. Its pages are page cache, which the kernel takes back
-    when memory is short; but as long as they are mapped they count as this process's.
-    They are therefore released after use.
+    The file has no name, so that it vanishes with the last process that maps it,
+    however that ends. Its pages are page cache, which the kernel takes back when memory
+    is short; but as long as they are mapped they count as this process's. They are
+    therefore released after use.
 
     Args:
         folder: The folder of the file, made if it does not exist.
@@ -322,7 +322,7 @@ def _ask_for(raw: Any, numbers: Array) -> None:
             raw._mmap.madvise(mmap.MADV_WILLNEED, at, min(_ASKED, end - at))
 
 
-def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
+def _join(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
     """Concatenate rows, or return None if that is impossible; plain tensors become sources."""
     kinds = {(part.shape[1:], part.dtype, part.device) for part in parts}
     forms = [part.form for part in parts if isinstance(part, FileRows)]
@@ -367,7 +367,7 @@ _BY_ROWS: dict[Any, Callable[..., Any]] = {
         if dim
         else [rows.at(slice(k, k + size)) for k in range(0, len(rows), size)]
     ),
-    _aten.cat.default: _joined,
+    _aten.cat.default: _join,
     _aten.as_strided.default: lambda rows, size, stride, at=None: (
         rows.flat()
         if [*size, *stride, at]

@@ -272,7 +272,8 @@ def architecture(model: nn.Module) -> dict[str, object]:
     modules = {
         name or _ROOT: _class_identity(module) for name, module in model.named_modules()
     }
-    # What is not saved may be made for the inputs' size, when the network first runs.
+    # A buffer that is not saved may be made for the inputs' size when the network first
+    # runs.
     state = named_state(model)
     for prefix, module in model.named_modules():
         for name in module._non_persistent_buffers_set:
@@ -500,7 +501,8 @@ def kept_state(model: nn.Module) -> Iterator[None]:
             value = attributes[name]
             # Some have no copy: a lock, or a value in the graph of the last step.
             with suppress(Exception):
-                # A module may leave out of its copies what is large, as its trainer.
+                # A module may leave large objects, such as its trainer, out of its
+                # copies.
                 if module.__getstate__()[name] is value:
                     vars(module)[name] = copy.deepcopy(value, memo)
     try:

@@ -94,7 +94,7 @@ def of_recorded(recorded: TaskPredictions, again: TaskPredictions) -> Iterator[s
 
 @torch.no_grad()
 def sums_of(parameters: Iterable[Tensor]) -> Tensor:
-    """Return two sums over each of P parameters, (P, 2), with which `of_unchanged` compares."""
+    """Return two sums over each of P parameters, (P, 2), for `of_unchanged` to compare with."""
     sums = []
     for value in parameters:
         wide = reals_in(value.detach()).double()

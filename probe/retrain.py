@@ -184,12 +184,12 @@ def retrain_each(
     device = device_of(called.network, train.y.device)
     train, test = match_inputs(train, test)
     if isinstance(features, Cuts):
-        train, test = (_arranged(half, features, called) for half in (train, test))
+        train, test = (_arrange(half, features, called) for half in (train, test))
     train = train.to(device)
     test = test.to(device)
     sample = varied(test.x, SAMPLE)
     check_fresh(fresh, unwrapped(called.network))
-    cuts = _found_cuts(called, features, sample)
+    cuts = _cuts_at(called, features, sample)
     facts = [cut.facts for cut in cuts]
     refuse_what_no_rule_writes(unwrapped(called.network), facts, fresh)
     outputs = outputs_of(classes, _logits_shape(facts[0]), called.classes)
@@ -215,7 +215,7 @@ def retrain_each(
     return protocol.retrain(planned.each)
 
 
-def _found_cuts(
+def _cuts_at(
     called: Model, features: Sequence[str] | Cuts, sample: Value
 ) -> Sequence[Cut]:
     """Return the cuts at features, or those that were made already."""
@@ -273,19 +273,19 @@ class Protocol:
     def retrain(self, cuts: Sequence[Cut]) -> Iterator[Retrained]:
         """Retrain and test each tail; if a batch takes another path, run the whole model.
 
-        For example, a model may skip a mask that masks nothing; the values that it then
-        computes are not those at which it was cut.
+        For example, a model may skip a mask without zeros, and then computes other
+        values than those at which it was cut.
         """
         cuts = [cut.again(self.train.x) for cut in cuts]
         try:
             values = self._fill(cuts)
         except NotKept:
-            cuts = list(map(self._fillable, cuts))
+            cuts = list(map(self._fillable_cut, cuts))
             values = self._fill(cuts)
         for cut in cuts:
             yield from self._retrain_or_cut_again(cut, values)
 
-    def _fillable(self, cut: Cut) -> Cut:
+    def _fillable_cut(self, cut: Cut) -> Cut:
         """Return the cut, or one that runs the whole model if some batches lack its values."""
         try:
             self._fill([cut])  # only to see whether it fails
@@ -359,9 +359,9 @@ class Protocol:
     ) -> None:
         """Train a tail for the largest multiple of the recipe."""
         recipe = self.how.recipe.times(max(self.how.multiples))
-        chance = stream(self.how.seed, "retrain", feature)
+        draws = stream(self.how.seed, "retrain", feature)
         with located(f"retraining from {feature!r}"), explained(self.train.x):
-            fit(tail, Labeled(x, self.train.y), recipe, chance, recorder)
+            fit(tail, Labeled(x, self.train.y), recipe, draws, recorder)
 
     @property
     def _budgets(self) -> dict[int, int]:
@@ -382,8 +382,8 @@ class Protocol:
     def _predict(self, tail: nn.Module, test: Labeled, feature: str) -> Tensor:
         """Return the predictions of a tail for the test examples."""
         # It may draw at random, in eval mode too.
-        chance = every_global_stream(stream(self.how.seed, "test", feature))
-        with mode(tail, training=False), chance, explained(self.test.x):
+        seeded = every_global_stream(stream(self.how.seed, "test", feature))
+        with mode(tail, training=False), seeded, explained(self.test.x):
             return predict_each(tail, test, self.classes, {"": None})[0][""]
 
     def _result(
@@ -464,8 +464,7 @@ def refuse_what_no_rule_writes(
         InputError: A rule cannot write some parameter.
     """
     if isinstance(fresh, str):
-        # Parameters that all features need stay as they are, and those that nothing
-        # reads may.
+        # Only parameters that are trained downstream of a feature get fresh values.
         trained = frozenset[str]().union(*(cut.trained for cut in cuts))
         if refused := [name for name in without_rule(model, fresh) if name in trained]:
             raise no_rule_for(refused)
@@ -484,7 +483,7 @@ def _check_batches(called: Model, test: AnyExamples) -> None:
         check_outputs(partial(called.model_call, network), test)
 
 
-def _arranged(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:
+def _arrange(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:
     """Return examples with their inputs in the order of the inputs that the cuts were made with.
 
     Cuts identify values by the positions of the inputs that they are computed from.
@@ -516,9 +515,9 @@ def _refuse_untrainable(cut: Cut, few: Value) -> None:
     split = cut.split()
     if not split.trainable:
         return
-    chance = global_stream(stream(0, "check"))
+    seeded = global_stream(stream(0, "check"))
     try:
-        with torch.enable_grad(), products("fp32"), chance, python_generators():
+        with torch.enable_grad(), products("fp32"), seeded, python_generators():
             # A copy: where the model is run whole these are the user's own data.
             logits = split.tail(mapped(split.prefix(few), torch.clone))
     except Exception as error:

@@ -44,8 +44,7 @@ def hash_of(entry: Entry, module: ModuleType | None = None) -> str:
 
     Args:
         entry: The registered object.
-        module: The module that the user named, which need not be where the object is
-            defined.
+        module: The module that the user named; the object may be defined in another.
 
     Returns:
         The hash; "" for data, which are identified by their examples, and for metrics,

@@ -110,7 +110,7 @@ def restrict_to_task(
 
     def restricted(network: nn.Module, x: Value) -> Tensor:
         """Return logits (B, K), the lowest number for classes of other tasks."""
-        inputs, task = _parted(x)
+        inputs, task = _without_task(x)
         logits = call(network, inputs, task)
         if logits.shape[1:] != barred.shape[1:]:
             return logits  # the caller raises the error
@@ -126,7 +126,7 @@ def _check_batches(network: nn.Module, call: Logits, x: Value) -> None:
     """Raise InputError if an example's logits depend on the task of another one in its batch."""
     if any(map(is_lazy, network.parameters())):
         return  # it would get its shapes here, and with them its weights
-    _, task = _parted(x)
+    _, task = _without_task(x)
     device = device_of(network, task.device)
     for other in (task != task[0]).nonzero()[:1, 0].tolist():
         rows = task.new_tensor([0, other])
@@ -176,7 +176,7 @@ def append_task(examples: AnyExamples, task: Tensor | int) -> AnyExamples:
     return examples.changed(x={**x, _TASK: numbers})
 
 
-def _parted(x: Value) -> tuple[Any, Tensor]:
+def _without_task(x: Value) -> tuple[Any, Tensor]:
     """Return inputs, and the task numbers that `append_task` added to them."""
     if isinstance(x, Mapping):
         inputs = dict(x)

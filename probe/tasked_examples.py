@@ -135,7 +135,7 @@ def as_examples(data: Data, name: str) -> AnyExamples:
         parts = [
             as_examples(task, f"{name}, task {k}") for k, task in enumerate(data, 1)
         ]
-        return _joined(parts, name)
+        return _join(parts, name)
     # Not a list: it could be (train, test).
     if isinstance(data, tuple) and all(isinstance(part, Examples) for part in data):
         raise InputError(
@@ -160,7 +160,7 @@ def _is_task(data: object) -> bool:
     return _is_pair(data) or not isinstance(data, tuple | list | Mapping)
 
 
-def _joined(parts: Sequence[AnyExamples], name: str) -> AnyExamples:
+def _join(parts: Sequence[AnyExamples], name: str) -> AnyExamples:
     """Join the examples of all tasks, numbered by their position; name: for messages."""
     forms = {kinds(mapped(part.x, lambda tensor: tensor[:0])) for part in parts}
     if len(forms) > 1:

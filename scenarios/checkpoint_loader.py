@@ -49,7 +49,8 @@ class CheckpointLoader:
             only the base order.
         options: The flags of `probe model`.
         code: A hash of the user's code.
-        location: The location of the data files, once hashed.
+        location: The location of the data files, with their sizes and times when they
+            were hashed.
     """
 
     user_code: UserCode
@@ -141,7 +142,8 @@ class CheckpointLoader:
             head=options.head,
             fresh=entry.build,
         )
-        model, scenario = _loaded(self, self.location.now(self.data), device, model)
+        location = self.location.now(self.data)
+        model, scenario = _model_and_data(self, location, device, model)
         functions = {t: load_callable(t, "a function") for t in self.user_code.more}
         # The function that builds the network of each learner; that of "" builds others.
         builds = {"": entry.build}
@@ -180,10 +182,13 @@ def _measure(options: ModelOptions) -> Measure:
 
 
 @lru_cache(maxsize=1)
-def _loaded(
+def _model_and_data(
     loader: CheckpointLoader, location: Location, device: torch.device, model: Model
 ) -> tuple[Model, Scenario]:
-    """Load the data once per process, however many jobs it does; make a model task-aware."""
+    """Return the model, task-aware if its call is, and the data as tasks.
+
+    They are loaded once per process, however many jobs it does.
+    """
     data = load(loader.data, location)
     tasks = loader.tasks
     class_order = loader.user_code.class_order
@@ -191,6 +196,7 @@ def _loaded(
         loader.recording.reference.check(data.train, data.test)
     data = limited(data, loader.options.train_limit)
     splits = {"train": data.train.to(device), "test": data.test.to(device)}
+    # Data that the user's code registers are in this order already.
     if class_order and not loader.user_code.data:
         splits = {name: in_order(split, class_order) for name, split in splits.items()}
     if (tasks is None) != data.has_tasks:

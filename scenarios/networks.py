@@ -1,4 +1,4 @@
-"""Networks with named stages, whose outputs are the features; the last is the output.
+"""Built-in networks of named stages: the value after each is a feature, the last the output.
 
 A user-defined network, registered by name (`scenarios.user_code`), works as well: its
 features are those that a study names, or a suggested set.

@@ -178,7 +178,7 @@ class RunOptions(JobOptions):
     """The flags of `probe run` as they were typed, each with its help; None = not given.
 
     The first twelve and `controls` change the study, see
-    `scenarios.study.study_file.overridden`. Raises InputError for impossible values,
+    `scenarios.study.study_file.apply_flags`. Raises InputError for impossible values,
     and for flags that do not fit together.
 
     >>> RunOptions(executor="inline", workers=1).shard is None

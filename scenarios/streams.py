@@ -138,7 +138,7 @@ def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
             f"{data.name} has no float images (N, C, H, W): choose another shift"
         )
     rotations = [(f"{angle:g}°", partial(rotate, angle=angle)) for angle in angles]
-    return _transformed(data, "domain-incremental", rotations)
+    return _with_transforms(data, "domain-incremental", rotations)
 
 
 def rotate(x: Tensor, angle: float) -> Tensor:
@@ -226,7 +226,7 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     permutations = [
         (str(t), partial(permute, session=t)) for t in range(1, sessions + 1)
     ]
-    return _transformed(data, "permutation", permutations)
+    return _with_transforms(data, "permutation", permutations)
 
 
 def permutation(size: int, session: int, seed: int) -> Tensor:
@@ -249,24 +249,24 @@ def permutation(size: int, session: int, seed: int) -> Tensor:
     return torch.randperm(size, generator=stream(seed, "permutation", session))
 
 
-def _transformed(
+def _with_transforms(
     data: Dataset,
     kind: str,
     transforms: Sequence[tuple[str, Callable[[Tensor], Tensor]]],
 ) -> Scenario:
-    """Return a task with all classes for each name and transform of the inputs."""
+    """Return the scenario with a task of all classes for each name and transform of inputs."""
     classes = tuple(range(data.classes))
     tasks = []
     for index, (name, transform) in enumerate(transforms, 1):
-        train = _changed(data.train, transform)
-        test = _changed(data.test, transform)
+        train = _with_inputs(data.train, transform)
+        test = _with_inputs(data.test, transform)
         tasks.append(
             Task(index=index, name=name, classes=classes, train=train, test=test)
         )
     return Scenario(name=data.name, kind=kind, tasks=tuple(tasks))
 
 
-def _changed(split: Examples, transform: Callable[[Tensor], Tensor]) -> Examples:
+def _with_inputs(split: Examples, transform: Callable[[Tensor], Tensor]) -> Examples:
     """Return the examples with other inputs; the same object if these are unchanged."""
     x = transform(split.x)
     return split if x is split.x else Examples(x, split.y)
@@ -302,8 +302,8 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
             index=index,
             name=data.name,
             classes=tuple(range(start, start + data.classes)),
-            train=_padded(data.train, width, start),
-            test=_padded(data.test, width, start),
+            train=_pad(data.train, width, start),
+            test=_pad(data.test, width, start),
         )
         tasks.append(task)
         start += data.classes
@@ -311,7 +311,7 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
     return Scenario(name=name, kind="multimodal", tasks=tuple(tasks))
 
 
-def _padded(examples: Examples, width: int, start: int) -> Examples:
+def _pad(examples: Examples, width: int, start: int) -> Examples:
     """Return inputs (N, ...) as (N, width), padded with zeros, and labels raised by `start`."""
     x = examples.x.flatten(1)
     if x.shape[1] < width:

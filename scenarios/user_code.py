@@ -216,7 +216,7 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
 
     Args:
         target: The name of the callable, MODULE:NAME or FILE.py:NAME.
-        what: A description of what is expected, for the message.
+        what: A description of the expected object, for the message.
 
     Returns:
         The function or class.

@@ -50,7 +50,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         all_titled.append(
             [(page.display_name(m.learner) + suffix, m.view) for m in block]
         )
-    titled = heatmaps.fitting(page, all_titled)
+    titled = heatmaps.fitting_blocks(page, all_titled)
     grid = heatmaps.draw_maps(page, titled, "Missing (points)")
     # The maps that are seen: those that fit and, in a user's axes, only one of them.
     pairs = zip(grid, chain(*blocks), strict=False)

@@ -95,7 +95,7 @@ def draw_sampling(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None if no kind has two strategies at the same budget.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
-    rows = _compared(tables.learners, accuracy)
+    rows = _comparable_results(tables.learners, accuracy)
     if rows.empty:
         return None
     groups = list(rows[_GROUP].drop_duplicates().itertuples(index=False, name=None))
@@ -150,7 +150,7 @@ def _accuracy(T: int, rows: pd.DataFrame) -> str:
     return captions.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows)
 
 
-def _stored(learners: pd.DataFrame) -> pd.DataFrame:
+def _budgets(learners: pd.DataFrame) -> pd.DataFrame:
     """Return the budgets of learners, in the columns learner, kind, sampling, unit and budget."""
     columns = ["learner", "kind", "sampling"]
     # A row for each unit that a learner's budget is given in. The units are not
@@ -160,19 +160,21 @@ def _stored(learners: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(unit=rows["unit"].map(UNITS), budget=rows["budget"].astype(int))
 
 
-def _compared(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
+def _comparable_results(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     """Return the results of strategies at the same kind and budget, by the number of their group.
 
     Args:
         learners: The table of learners.
         results: The rows of results by learner.
     """
-    rows = _repeated(_stored(learners).merge(results, on="learner"), _GROUP, "sampling")
+    rows = _repeated_rows(
+        _budgets(learners).merge(results, on="learner"), _GROUP, "sampling"
+    )
     # A number for each group, from 0, which is its place along x.
     return rows.assign(group=rows.groupby(_GROUP, sort=False).ngroup())
 
 
-def _repeated(rows: pd.DataFrame, shared: list[str], varied: str) -> pd.DataFrame:
+def _repeated_rows(rows: pd.DataFrame, shared: list[str], varied: str) -> pd.DataFrame:
     """Return the rows that differ only in one column from others, the first of equal ones."""
     rows = rows.drop_duplicates([*shared, varied])
     return rows[rows.groupby(shared)[varied].transform("size") > 1]
@@ -192,8 +194,8 @@ def _sweeps(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
         The rows, with the columns kind, sampling, unit and budget.
     """
     learners = where(learners, learner=results["learner"])
-    rows = _repeated(_stored(learners), _SWEEP, "budget")
-    # Of each kind the learner that stores nothing, at budget 0 of each of its sweeps.
+    rows = _repeated_rows(_budgets(learners), _SWEEP, "budget")
+    # For each kind, the learner that stores nothing, at budget 0 of each of its sweeps.
     nothing = where(learners, per_class=None, total=None).drop_duplicates("kind")
     zero = rows.drop_duplicates(_SWEEP).drop(columns=["learner"]).assign(budget=0)
     zero = zero.merge(nothing[["kind", "learner"]], on="kind")

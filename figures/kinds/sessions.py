@@ -10,8 +10,8 @@ retention; the newest session shows new learning. A learner may be good at one a
 expense of the other.
 
 `fixed`: on the fixed test set of all tasks, those to come among them, after
-Diaz-Rodriguez et al. 2018, figure 1b. Whoever learns and forgets nothing rises evenly
-to the accuracy of joint training.
+Diaz-Rodriguez et al. 2018, figure 1b. A learner that learns all and forgets nothing
+rises evenly to the accuracy of joint training.
 """
 
 from collections.abc import Mapping

@@ -29,7 +29,7 @@ from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import NAMES
 from probe.tables.table_file import where
 
-_LEAST = 3  # spokes, of which fewer hold no area
+_LEAST = 3  # spokes; fewer enclose no area
 _RINGS = {0.25: "", 0.5: "0.5", 0.75: "", 1.0: "1"}
 _ABOVE = 18  # points between a panel and its title, for the name of the first criterion
 
@@ -76,7 +76,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     _polygons(large, looks, values)
     angles = _angles(len(varying))
     for axes, name in zip(small, between, strict=True):
-        # The learner last, so that its line lies over those of its bounds.
+        # The learner last, so that its line lies over its bounds.
         _polygons(axes, looks, {key: values[key] for key in (*bounds, name)})
         axes.fill(
             angles,
@@ -97,8 +97,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "middle to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: "
         "samples storage size; CE: computational efficiency; REM: remembering; BWT+: "
         "positive backward transfer; FWT: forward transfer",
-        _listed("Left out, as the same for all methods:", constant),
-        _listed("Small panels: one method each, with", in_small),
+        _with_names("Left out, as the same for all methods:", constant),
+        _with_names("Small panels: one method each, with", in_small),
         captions.means_are(points),
     )
     side = 1.0 if small else 2.3
@@ -111,7 +111,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     )
 
 
-def _listed(text: str, names: Sequence[str]) -> str:
+def _with_names(text: str, names: Sequence[str]) -> str:
     """Return a text followed by names as in a sentence, "" without names."""
     return f"{text} {captions.together(names)}" if names else ""
 
@@ -249,7 +249,7 @@ def _polygons(
 ) -> None:
     """Draw each learner's criteria, in [0, 1], as a closed line.
 
-    Lines that others cover are wider, so that equal learners are all seen.
+    Covered lines are wider, so that equal learners are all seen.
     """
     for (name, criteria), width in zip(
         values.items(), lines.widths(len(values)), strict=True

@@ -1,4 +1,4 @@
-"""Questions on the course over time: over the tasks learned, and over epochs of retraining."""
+"""Charts of a report: accuracy by tasks learned and by retraining budget, and losses by epoch."""
 
 import math
 from collections import defaultdict
@@ -18,7 +18,7 @@ _MOST = 6  # tasks or layers that are drawn beside each other
 
 
 def course(_: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
-    """Ask when it happened: on all tasks learned so far and, in further figures, on each task."""
+    """Yield charts of accuracy by tasks learned: on all tasks so far and, further down, on each."""
     for readout in matrices.readouts:
         for learner in matrices.learners:
             series = {}
@@ -69,7 +69,7 @@ def _points(accuracies: Mapping[int, float]) -> list[ChartPoint]:
 
 
 def budget(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
-    """Ask what the retraining budget changes: accuracies by its multiples, and losses."""
+    """Yield charts of accuracies by multiples of the retraining budget, and of losses by epoch."""
     yield from _budgets(tables)
     yield from _losses(tables, matrices.features)
 

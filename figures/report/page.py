@@ -109,7 +109,7 @@ def report(
         answers=answered,
         axis=_axis(chain(*answered.values())),
         caveats=caveats,
-        compared=list(_compared(runs)),
+        compared=list(_differences(runs)),
         sections=all_sections,
         choices=_choices(all_sections),
         label=label,
@@ -125,7 +125,7 @@ def report(
     return printable(page, _KEPT)
 
 
-def _compared(runs: Mapping[str, Tables]) -> Iterator[Sheet]:
+def _differences(runs: Mapping[str, Tables]) -> Iterator[Sheet]:
     """Yield the differences of each run from the first."""
     first, *others = runs.items()
     for run in others:

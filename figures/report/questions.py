@@ -1,4 +1,7 @@
-"""Questions that a report asks of the tables of a run, each with its views."""
+"""Questions that a report asks of the tables of a run: a function yields the views of each.
+
+The name of a function is that of its question in the template `page.html`.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +36,7 @@ from probe.tables.summary import training_seconds
 from probe.tables.table_file import where
 
 _MOST_TASKS = 14  # of an accuracy matrix that are drawn
-# Of metrics that are no accuracies, nor differences of these.
+# Metrics that are neither accuracies nor differences of accuracies.
 _RATIOS = (
     "rem",
     "omega",
@@ -92,7 +95,7 @@ def _in_order(figures: Sequence[ReportFigure]) -> list[ReportFigure]:
 
 
 def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask what a new head on each layer reaches with a few examples of each class."""
+    """Yield tables of what a new head on each layer reaches with a few examples of each class."""
     examples = tables["layers"]["readout"].map(per_class_of, na_action="ignore")
     layers = where(tables["layers"][examples < math.inf], task_position=None)
     for (learner, readout), rows in maps.of_layers(layers):
@@ -111,7 +114,7 @@ def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
             ],
             lines=lines,
         )
-        # It stays, whatever readout a reader chooses for the maps.
+        # Without a readout, so that it stays when the reader chooses one for the maps.
         yield ReportFigure(
             learner=learner,
             title=readout,
@@ -120,7 +123,7 @@ def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 
 
 def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask what is missing in each layer after all tasks."""
+    """Yield maps of what is missing in each layer after all tasks."""
     for learner, readout, view in maps.missing_maps(
         tables["layers"], tables["statements"]
     ):
@@ -133,15 +136,15 @@ def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 
 
 def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
-    """Ask what was never learned of each task, and what of it was forgotten since."""
+    """Yield maps of what was never learned of each task, and of what was forgotten since."""
     if len(tables["layers"]) and matrices.tasks > 1:
         yield ReportFigure(view=_then_and_now(matrices))
     tasks = count_tasks(tables["layers"])
     for (learner, readout), layers in maps.of_layers(tables["layers"]):
         for quantity, statement in _STATEMENTS.items():
             rows = where(layers, quantity=quantity).dropna(subset="value")
-            # Where it was measured only on all tasks together, or at few steps, there
-            # is no map.
+            # There is no map if it was measured only on all tasks together, or at few
+            # steps.
             if len(rows) > layers["feature"].nunique() * tasks / 2:
                 statements = where(tables["statements"], statement=statement)
                 withheld = unjudged(
@@ -180,7 +183,7 @@ def _percent(value: float) -> str:
 
 
 def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask what retraining reaches: PRA of each layer."""
+    """Yield a table of what retraining reaches: PRA of each layer, by learner."""
     pra = where(tables["summary"], metric="pra").sort_values("depth", kind="stable")
     features = list(pra["feature"].unique())
     if len(features) < 2:
@@ -215,26 +218,28 @@ def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     rows = of_output.assign(name=parts["name"])
     of_end = rows[is_last & parts["name"].notna()]
     if len(of_end):
-        yield ReportFigure(view=_scores(of_end, training_seconds(tables["times"])))
+        yield ReportFigure(
+            view=_metrics_and_seconds(of_end, training_seconds(tables["times"]))
+        )
 
 
-def _scores(metrics: pd.DataFrame, seconds: Mapping[str, float]) -> Sheet:
-    """Return a line for each metric after the last task, with a column for each learner."""
+def _metrics_and_seconds(metrics: pd.DataFrame, seconds: Mapping[str, float]) -> Sheet:
+    """Return a table of the metrics after the last task and the seconds of training, by learner."""
     learners = metrics["learner"][np.isfinite(metrics["mean"])].unique()
-    public = {(metric.paper, metric.name): metric.public for metric in registered()}
+    names = {(metric.paper, metric.name): metric.public for metric in registered()}
     heads = set(metrics["head"]) - {""}
     lines = []
     for (paper, name, head), rows in metrics.groupby(
         ["paper", "name", "head"], sort=False
     ):
         row_of = {row.learner: row for row in rows.itertuples()}
-        unit = _UNITS.get(name, "points" if (paper, name) in public else "")
+        unit = _UNITS.get(name, "points" if (paper, name) in names else "")
         about = [
             paper,
             unit,
             f"{head}-head" * (head != "" and len(heads) > 1),
         ]
-        title = f"{public.get((paper, name), name)} ({', '.join(filter(None, about))})"
+        title = f"{names.get((paper, name), name)} ({', '.join(filter(None, about))})"
         style = (100, ".1f") if unit == "points" else (1, ".3g")
         cells = (mean_and_interval(row_of.get(learner), *style) for learner in learners)
         lines.append((title, *cells))
@@ -244,7 +249,7 @@ def _scores(metrics: pd.DataFrame, seconds: Mapping[str, float]) -> Sheet:
 
 
 def _matrix(R: Any) -> HeatMap:
-    """Return R as a heat map: the more was lost since the task was learned, the darker.
+    """Return R as a heat map; a cell is darker if more was lost since its task was learned.
 
     If there are many tasks, only some are drawn; its table has all of them.
     """
@@ -272,7 +277,7 @@ def _cell(R: Any, t: int, j: int) -> Cell:
     value = R[t, j - 1]
     if math.isnan(value):
         return Cell()
-    # Of an accuracy that is missing, nothing is lost: no comparison with NaN holds.
+    # Without R[j, j], nothing counts as lost: no comparison with NaN is true.
     tone = maps.tone(R[j, j - 1] - value) if j <= t else None
     text = _percent(value)
     return Cell(
@@ -283,7 +288,7 @@ def _cell(R: Any, t: int, j: int) -> Cell:
 
 
 def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask how the features changed."""
+    """Yield a table of the diagnostics of each learner's features after its last task."""
     for learner, rows in tables["diagnostics"].groupby("learner", sort=False):
         rows = rows[rows["tasks_seen"] == rows["tasks_seen"].max()]
         metrics = list(rows["metric"].unique())

@@ -48,9 +48,13 @@ class ChartAxis(NamedTuple):
 class Chart:
     """A chart: series of points by name over a common axis, joined by lines.
 
-    `across` and `up` are the titles of the axes; with `zero`, the axis of values
-    includes 0. Series have the colors of their places `among` all names, by default
-    their own.
+    Attributes:
+        series: The points of each series, by its name.
+        across: The title of the axis of x.
+        up: The title of the axis of values.
+        among: All names among which a series has its color, by default those of the
+            series.
+        zero: Whether the axis of values includes 0.
     """
 
     kind: ClassVar[str] = "chart"
@@ -77,7 +81,7 @@ class Chart:
 
     @property
     def ends(self) -> list[float]:
-        """The height of each line's name, 0 to 1: that of its last point, but for overlaps."""
+        """The height of each line's name, 0 to 1: near its last point, without overlaps."""
         last = [self.y.at(points[-1].value) for points in self.drawn.values()]
         order = sorted(range(len(last)), key=last.__getitem__)
         below = -math.inf
@@ -125,11 +129,15 @@ class Chart:
 
 @immutable
 class ReportFigure:
-    """A view with the learner and the readout that it is about; "" = all of them.
+    """A view, and what it is about.
 
-    `run` is "" if the report is about one run; `title` names what else the view is
-    about. If there is `more` than the answer in it, it is hidden until the reader opens
-    it.
+    Attributes:
+        run: The run, "" if the report is about one run.
+        learner: The learner, "" = all of them.
+        readout: The readout, "" = all of them.
+        title: What else it is about.
+        view: The view.
+        more: Whether it is hidden until the reader opens it.
     """
 
     run: str = ""
@@ -176,6 +184,6 @@ def label(learner: str) -> str:
 
 
 def short(names: Sequence[str]) -> list[str]:
-    """Return names with the first parts of long ones cut off, if all names stay different."""
+    """Return names, long ones without their first parts, if all names stay different."""
     shorter = (shortened(names, width) for width in _WIDTHS)
     return next((short for short in shorter if short != list(names)), list(names))

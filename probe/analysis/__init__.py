@@ -1,7 +1,8 @@
-"""Analysis of stored counts: intervals, the quantities of a layer, and its diagnostics.
+"""Analysis of which test examples were right: a layer's quantities, with intervals.
 
-`variance` estimates variance over seeds and test examples; `intervals` computes
-intervals of means and ratios; `layers` computes how much accuracy is missing, never
-learned and forgotten; `statements` decides what these quantities show. `similarity` and
-`units` examine feature values.
+`task_positions` selects the test examples of a task position; `quantities` computes how
+much accuracy is missing, never learned and forgotten there; `variance` estimates
+variance over seeds and test examples; `intervals` computes intervals of means and
+ratios; `statements` decides what the quantities show. `similarity` and `units` examine
+feature values.
 """

@@ -2,8 +2,8 @@
 
 The unit of replication is the seed: values of several orders are averaged within a seed
 first. The second source of error is the finite test set, which all models share; see
-`probe.analysis.variance`. Of the networks at hand, rather than of a way of training, an
-interval speaks over test examples alone: see `mean_over_examples`.
+`probe.analysis.variance`. For the networks at hand, rather than a way of training, an
+interval is over test examples only: see `mean_over_examples`.
 """
 
 import math

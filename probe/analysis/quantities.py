@@ -173,7 +173,8 @@ RATIOS: Mapping[str, tuple[str, str]] = {"retained": ("above_floor", "offline_ad
 """The quantities that are ratios of two others."""
 
 _OVER_POSITIONS = ("forgotten", "forgotten_max", "own", "inherited", "forgotten_drift")
-# Of the last task nothing can have been forgotten; over all these are means over positions.
+# Nothing of the last task can have been forgotten; over all these are means over
+# positions.
 
 _Values = dict[str, Floats]  # values (S, m) whose means are quantities, by name
 
@@ -244,7 +245,7 @@ class Terms:
             Term.CEILING: self.ceiling,
             Term.OFFLINE: self.offline,
         }
-        j = position.position
+        j = position.number
         if j is None:
             right[Term.LEARNED] = self._just_learned()
         else:
@@ -266,22 +267,25 @@ class Terms:
         """Return whether the network that has just learned an example's task is right."""
         if not set(range(1, self.T + 1)) <= set(self.after):
             return None
-        last_task = np.argsort(self.orders)[None, None, :, self.tasks]
+        # The position of each example's task, from 0, (1, 1, O, N).
+        position_of_task = np.argsort(self.orders)[None, None, :, self.tasks]
         learned = np.stack([self.after[t] for t in range(1, self.T + 1)])
-        return np.asarray(np.take_along_axis(learned, last_task, axis=0)[0])
+        return np.asarray(np.take_along_axis(learned, position_of_task, axis=0)[0])
 
     def _best(self, position: TaskPosition) -> Right | None:
-        """Return whether the best network of each run, from position j on, is right."""
-        j = position.position
+        """Return whether the best network on the task, of those after j to T-1 tasks, is right."""
+        j = position.number
         if j is None or j == self.T or not set(range(j, self.T)) <= set(self.after):
             return None
         examples = position.examples
+        # (T - j, S, O, m)
         later = np.stack([self.after[t][..., examples] for t in range(j, self.T)])
-        of_task = self.tasks[examples] == self.orders[:, j - 1, None]
-        highest = (later & of_task).sum(axis=-1).argmax(axis=0)[None, ..., None]
-        best = np.zeros_like(self.after[self.T])
-        best[..., examples] = np.take_along_axis(later, highest, axis=0)[0]
-        return best
+        of_task = self.tasks[examples] == self.orders[:, j - 1, None]  # (O, m)
+        # Its index by run, (1, S, O, 1).
+        index_of_best = (later & of_task).sum(axis=-1).argmax(axis=0)[None, ..., None]
+        right = np.zeros_like(self.after[self.T])
+        right[..., examples] = np.take_along_axis(later, index_of_best, axis=0)[0]
+        return right
 
 
 def combined(terms: Mapping[Term, Floats], coefficients: Coefficients) -> Floats | None:
@@ -347,7 +351,7 @@ def columns_of(name: str, position: int | None, estimate: Estimate) -> dict[str,
 def _values(terms: Terms, position: TaskPosition) -> _Values:
     """Return the values (S, m) whose means are quantities, at the test examples of a position."""
     measured = terms.at(position)
-    is_forgettable = position.position not in (None, terms.T)
+    is_forgettable = position.number not in (None, terms.T)
     values = {
         name: combined(measured, coefficients)
         for name, coefficients in COEFFICIENTS.items()
@@ -375,10 +379,10 @@ def _estimates(
     for name, (above, below) in RATIOS.items():
         if {above, below} <= values.keys():
             clipped[name] = ratio(design, values[above], values[below])
-    if position.position is None and "never_learned" in values:
+    if position.number is None and "never_learned" in values:
         lost = values["missing"] - values["never_learned"]
         clipped["forgotten_share"] = ratio(design, lost, values["missing"])
-    return {(name, position.position): x for name, x in clipped.items()}
+    return {(name, position.number): x for name, x in clipped.items()}
 
 
 def _is_count(values: Floats) -> bool:

@@ -101,7 +101,7 @@ class Compared:
             for later in range(start, self._n, _ROWS):
                 K = mine @ self._part(later).T
                 L = theirs @ y._part(later).T
-                # What lies above the diagonal lies below it once more.
+                # The matrix is symmetric: the part above the diagonal counts twice.
                 total += float((K * L).sum()) * (1 + (later > start))
         return total
 

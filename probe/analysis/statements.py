@@ -74,8 +74,8 @@ def beyond_margin(estimate: Estimate, margin: float = MARGIN) -> str:
         margin: The margin, less for a slope over several positions.
 
     Returns:
-        `yes`, `no`, or `open` in between. `probe.results.reasons` has the reasons for
-        which nothing is stated.
+        `yes`, `no`, or `open` in between. `probe.results.statements` has the reasons to
+        state nothing.
 
     >>> beyond_margin(Estimate(value=0.05, low=0.02, high=0.08, seeds=5))
     'yes'

@@ -17,14 +17,14 @@ class TaskPosition:
     """The test examples at one task position of O orders, or of all tasks.
 
     Attributes:
-        position: The task position, 1 to T; None = all tasks.
+        number: The number of the position, 1 to T; None = all tasks.
         examples: The indices of the m examples at the position, (m,), among n.
         weights: The weights of these examples in the mean, (m,), which sum to 1.
         used: Whether each order has each example at this position, (O, m); None if all
             orders do.
     """
 
-    position: int | None
+    number: int | None
     examples: NDArray[np.intp]
     weights: Floats
     used: NDArray[np.bool_] | None = None

@@ -40,13 +40,13 @@ class Design:
             raise InputError(
                 f"got {len(used)} test examples with a weight: give 2 or more"
             )
-        codes = _joined(strata[used])
+        codes = _merge_strata(strata[used])
         order = np.argsort(codes, kind="stable")
         self.sizes = np.bincount(codes)
         self._used = used[order]
         self._starts = np.cumsum(self.sizes) - self.sizes
-        # The mean of what is scaled so, over a stratum, is the stratum's part in the
-        # whole mean.
+        # The mean over a stratum of values scaled so is the stratum's part in the mean
+        # over all.
         self._scale = weights[self._used] * np.repeat(self.sizes, self.sizes)
 
     def scaled(self, e: Floats) -> Floats:
@@ -130,7 +130,7 @@ class Design:
         return np.asarray(np.add.reduceat(parts, self._starts, axis=1) / self.sizes)
 
 
-def _joined(strata: NDArray[np.integer]) -> NDArray[np.intp]:
+def _merge_strata(strata: NDArray[np.integer]) -> NDArray[np.intp]:
     """Return strata (n,) numbered from 0, each with 2 examples or more."""
     _, codes, sizes = np.unique(strata, return_inverse=True, return_counts=True)
     single = sizes == 1

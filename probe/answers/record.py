@@ -1,4 +1,4 @@
-"""The answer on one method as data, of which every rendering is made."""
+"""The answer on one method as data; all renderings are made of it."""
 
 import math
 
@@ -81,7 +81,7 @@ class LayerLine:
 
     @property
     def position(self) -> float | None:
-        """The position of what is held between untrained, 0, and joint, 1.
+        """The position of the accuracy held, between untrained, 0, and joint, 1.
 
         None where it is below untrained, or there is too little room.
         """
@@ -126,8 +126,8 @@ class Answer:
     def main_layers(self) -> list[str]:
         """The fewest layers whose changes account for more than half of what was forgotten.
 
-        The largest costs first, without layers of which the verdict cannot tell; empty
-        if it is not shown that anything was forgotten, or these costs do not reach half.
+        The largest costs first, without layers whose verdict is open. It is empty if it
+        is not shown that anything was forgotten, or these costs do not reach half.
         """
         if self.forgotten is None or not self.forgotten.low > 0:
             return []
@@ -147,7 +147,7 @@ class Answer:
 
     @property
     def unsettled(self) -> list[str]:
-        """The layers that may have cost more than a main layer: their verdict cannot tell."""
+        """The layers that may have cost more than a main layer: their verdict is open."""
         main = self.main_layers
         costs = {line.layer: line.cost.value for line in self.layers if line.cost}
         least = min((costs[name] for name in main), default=math.inf)

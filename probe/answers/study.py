@@ -33,7 +33,7 @@ _Rows = Mapping[tuple[str, str], Any]
 
 
 def answers(tables: Tables, command: str = "") -> list[Answer]:
-    """Return the answer on each method of which layers or causes were measured, in their order.
+    """Return the answer on each method whose layers or causes were measured, in their order.
 
     Args:
         tables: The tables of a run.
@@ -162,7 +162,7 @@ def widest_scope(causes: pd.DataFrame) -> pd.DataFrame:
 
 
 def named_networks(tables: Tables, learner: str) -> str:
-    """Name the networks of a learner, of which an interval over test examples speaks.
+    """Name the networks of a learner that an interval over test examples speaks of.
 
     Seeds that only retrain downstream of the same network have the same accuracies at
     its output.

@@ -3,8 +3,8 @@
 `networks` opens both, and `data` reads the old and the new examples. `setting` puts
 blocks back, by `probe.rewinding`, and `inside` opens a block. `changes` compares
 tensors. `remedies` carries out what may help, by `fitting` on copies, and `ranking`
-chooses among it. `content` reads out what blocks still hold. `measuring` does all in
-order; `meaning` tells the kind of change, `answering` makes the record `answer`, and
-`result` holds it with its tables. Entry: `probe.diff`, in `comparison`; `watching`
+chooses among the remedies. `content` reads out what blocks still hold. `meaning` tells
+the kind of change, `answering` makes the record `answer`, and `result` holds it with
+its tables. `comparison` does all of this in order, for `probe.diff`; `watching`
 compares during a training.
 """

@@ -1,4 +1,4 @@
-"""The answer: one record of a comparison, of which every rendering is made."""
+"""The answer: one record of a comparison; all renderings are made of it."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -70,7 +70,7 @@ class RemedyLine:
 
 @immutable
 class Answer:
-    """The answer to whose change it was, and what would bring the old back.
+    """Which block's change cost the old score, and what would bring that back.
 
     Attributes:
         score: The name of the score.

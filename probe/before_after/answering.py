@@ -36,12 +36,12 @@ _REMEDY_OF = {
 
 @immutable(eq=False)
 class Evidence(Findings):
-    """The findings, with what else the answer tells.
+    """The findings, and what the answer adds to them.
 
     Attributes:
         inside: The scores with parts of the guilty block put back, None if it is not
             opened.
-        readouts: What readouts of blocks tell.
+        readouts: What each block still holds, by readouts.
     """
 
     inside: PutBack | None
@@ -122,8 +122,9 @@ class Evidence(Findings):
     def _recommended(self) -> list[Measured]:
         """Return the recommended remedies, the best ranks first.
 
-        Without new examples none is: the remedy of the kind of change, the guilty block
-        put back, and the average of both networks.
+        Without new examples none can be ranked. These three are returned then, if they
+        help: the remedy of the kind of change, the guilty block put back, and the
+        average of both networks.
         """
         if self.setting.has_new:
             recommended = [r for r in self.measured if r.is_recommended]
@@ -151,11 +152,11 @@ class Evidence(Findings):
         )
         yield f"this network, {examples}; another training may differ"
         two = self.put_back.two
-        if two.position.withheld:
-            yield f"nothing is said of blocks: {two.position.withheld}"
+        if two.quantities.withheld:
+            yield f"nothing is said of blocks: {two.quantities.withheld}"
         elif not self.put_back.parts.facts and len(two.changed) > 1:
             yield "blocks are patterns: whether their units correspond was not checked"
-        competition = two.position.values.get(("", "competition"))
+        competition = two.quantities.values.get(("", "competition"))
         if competition is not None and abs(competition.sum()) > 0.5:
             yield "the shares add up to less than was lost: new outputs compete, too"
         if 2 ** len(two.changed) > self.setting.hybrids:

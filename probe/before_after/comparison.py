@@ -125,7 +125,7 @@ def diff(
         stored=examples,
         seed=seed,
     )
-    return _measured(workshop, remedies or {})
+    return _carry_out(workshop, remedies or {})
 
 
 def _parts(
@@ -142,16 +142,16 @@ def _parts(
     return Parts.of(models.after, x, call)
 
 
-def _measured(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
-    """Carry out all remedies, and measure them and the blocks."""
+def _carry_out(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
+    """Carry out all remedies, measure them and the blocks, and return the result."""
     setting = workshop.setting
     put_back = workshop.put_back
     parts = put_back.parts
     two = put_back.two
 
     def open_block(block: str) -> pd.DataFrame:
-        if two.position.withheld:
-            raise InputError(f"nothing is said of blocks: {two.position.withheld}")
+        if two.quantities.withheld:
+            raise InputError(f"nothing is said of blocks: {two.quantities.withheld}")
         return setting.opened(parts, block).causes
 
     remedies = list(tracked(workshop.remedies(user), "remedies"))

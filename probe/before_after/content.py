@@ -66,7 +66,7 @@ def contents(
     sample = varied(train[0], SAMPLE)
     model = models.model
     right = []
-    untrained_networks = _untrained(models, train[0], seed)
+    untrained_networks = _untrained_network(models, train[0], seed)
     for network in (models.before, models.after, *untrained_networks):
         cuts = cut_each(
             network, features, sample, model.output, model.call, tails=False
@@ -91,7 +91,7 @@ def contents(
             )
 
 
-def _untrained(models: TwoModels, x: Value, seed: int) -> list[nn.Module]:
+def _untrained_network(models: TwoModels, x: Value, seed: int) -> list[nn.Module]:
     """Return the network after with fresh weights, none if no rule writes some of them."""
     if without_rule(models.after, "torch"):
         return []

@@ -78,7 +78,7 @@ def stored(data: Any, tests: Sequence[Pair]) -> Stored:
     Args:
         data: Examples; or those of old and new, as a tuple of two or a mapping of `old`
             and `new`.
-        tests: The test examples, of which none may be stored.
+        tests: The test examples; none of them may be among the stored ones.
 
     Raises:
         InputError: They have another form, or are among the test examples.

@@ -18,9 +18,9 @@ from probe.rewinding.scoring import (
     ScoreName,
     batches,
     on_device_of,
+    repeatable_eval,
     rows_for,
     score_of,
-    tested,
 )
 from probe.seeding import stream
 from probe.training.batch_norm import reestimate
@@ -40,7 +40,7 @@ def averaged(
 
     Args:
         before: The network before.
-        after: The network after, of which everything else is a copy.
+        after: The network after; everything else is copied from it.
         share: The weight of the network before, in [0, 1].
         names: The tensors to average; None = all. Whole numbers are not averaged.
     """
@@ -61,7 +61,7 @@ def with_new_statistics(after: nn.Module, x: Value, call: ModelCall) -> nn.Modul
 
     Args:
         after: The network.
-        x: The inputs (N, ...) of which the statistics are taken.
+        x: The inputs (N, ...) to take the statistics from.
         call: The call of the network.
     """
     network = copied(after)
@@ -135,7 +135,7 @@ def fine_tuned(
 @torch.no_grad()
 def outputs_on(network: nn.Module, x: Value, call: ModelCall) -> Tensor:
     """Return the outputs of a network on all inputs x, (N, K)."""
-    with tested(network):
+    with repeatable_eval(network):
         parts = [call(network, rows_for(network, x, rows)).cpu() for rows in batches(x)]
     return torch.cat(parts)
 

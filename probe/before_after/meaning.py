@@ -115,7 +115,7 @@ class Findings:
         return tuple(name for change in self.changes for name in change.attributes)
 
     def returns_most(self, name: str, share: float = _MOST) -> bool:
-        """Return whether a remedy returns a share of what was lost, at a small price."""
+        """Return whether a remedy returns more than a share of what was lost, at a small price."""
         remedy = self.remedies.get(name)
         if remedy is None or remedy.new_change.low <= -_PRICE * remedy.old_change.value:
             return False
@@ -127,13 +127,13 @@ class Findings:
     @property
     def kind(self) -> str:
         """The kind of change, the first of these that holds."""
-        if not self.put_back.two.position.values:
+        if not self.put_back.two.quantities.values:
             return OTHER
         if not self.kinds:
             return UNCHANGED
         if self.lost.low <= 0 or self.lost.high < self.setting.margin:
             return NO_LOSS
-        # Without new examples what returns the old may be a trade.
+        # Without new examples, a remedy that returns the old may undo the new.
         has_price = self.new is not None
         returns_statistics = has_price and self.returns_most(STATISTICS_BACK)
         if set(self.kinds) == {STATISTICS} or returns_statistics:
@@ -151,7 +151,7 @@ class Findings:
         return UNCLEAR
 
     def _are_outputs_renamed(self) -> bool:
-        """Return whether a renaming of outputs, for most of which there are old examples, helps."""
+        """Return whether renaming the outputs helps, and old examples cover most of them."""
         if not self.setting.is_accuracy:
             return False
         classes = len(self.setting.labels[0].unique())
@@ -160,10 +160,10 @@ class Findings:
 
     @property
     def _repairing(self) -> list[Measured]:
-        """The remedies that put back what returns most of the old, and nothing new is undone.
+        """The remedies that put blocks back, return most of the old and undo nothing new.
 
-        Where the new was learned, only the guilty block can be at fault: among all sets
-        of blocks one may raise both by chance.
+        If the new was learned, only the guilty block can be at fault: among all sets of
+        blocks, one may raise both scores by chance.
         """
         repairing = []
         for name, remedy in self.remedies.items():

@@ -96,7 +96,7 @@ class TwoModels:
 
 
 def _network(source: Any, model: Model, name: str) -> tuple[nn.Module, list[str]]:
-    """Return a copy of a network, and notes on its file."""
+    """Return a network, copied or built from its file, and notes on the file."""
     if isinstance(source, Model):
         model = replace(source, call=model.call)
         source = source.network

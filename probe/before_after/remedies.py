@@ -1,4 +1,4 @@
-"""Remedies: networks that may do better on old examples, made on copies and tested on all."""
+"""Remedies: changes of the network after that may help on old examples, each tested on all."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -118,7 +118,7 @@ class Workshop:
         """Carry out all remedies.
 
         Args:
-            user: The user's own, by name.
+            user: The user's remedies, by name.
         """
         yield from self.blocks_put_back()
         yield from self.kinds_put_back()
@@ -137,7 +137,7 @@ class Workshop:
             yield self._tested(name, USER, network)
 
     def blocks_put_back(self) -> Iterator[Remedy]:
-        """Yield the network as it is, every tested set of blocks put back, and that before."""
+        """Yield the scores of the network as it is, with sets of blocks put back, and before."""
         two = self.put_back.two
         yield Remedy(name=AS_IT_IS, kind=AS_IT_IS, scores=two.put_back())
         for blocks, scores in two.rewinding.scores.items():
@@ -152,7 +152,7 @@ class Workshop:
         yield Remedy(name=EVERYTHING_UNDONE, kind=BEFORE, scores=two.saved)
 
     def kinds_put_back(self) -> Iterator[Remedy]:
-        """Yield the network with norm statistics put back, and with attributes put back."""
+        """Test the network with norm statistics put back, and with attributes put back."""
         before = self.put_back.two.before
         statistics = [
             name
@@ -171,7 +171,7 @@ class Workshop:
                     yield self._tested(name, PUT_BACK, self.after)
 
     def averages(self) -> Iterator[Remedy]:
-        """Yield averages of both networks, and of their guilty block."""
+        """Test averages of both networks, and of their guilty block."""
         changed = self.put_back.two.changed
         guilty = self.put_back.guilty
         averaged_names: dict[str, tuple[str, ...] | None] = {"of before": None}
@@ -183,7 +183,7 @@ class Workshop:
                 yield self._tested(f"{share} {part}, averaged", AVERAGE, network)
 
     def statistics(self) -> Iterator[Remedy]:
-        """Yield the network with norm statistics of the old and new test inputs that are fitted."""
+        """Test the network with norm statistics estimated on inputs that may be fitted to."""
         if running_norms(self.after):
             x, _ = self._fitted
             call = self.setting.models.model.model_call
@@ -191,7 +191,7 @@ class Workshop:
             yield self._tested("norm statistics estimated again", STATISTICS, network)
 
     def outputs(self) -> Iterator[Remedy]:
-        """Yield the network with its outputs renamed, and with a bias for each class."""
+        """Test the network with its outputs renamed, and with a bias for each class."""
         x, y = self._fitted
         logits = outputs_on(self.after, x, self.class_call)
         order = best_renaming(logits, y)
@@ -204,7 +204,7 @@ class Workshop:
         )
 
     def trained(self, stored: Stored, score: ScoreName) -> Iterator[Remedy]:
-        """Yield networks that are trained on few stored examples, the mean over draws.
+        """Train networks on few stored examples and test them; scores are means over draws.
 
         Args:
             stored: The stored examples.
@@ -270,7 +270,7 @@ class Workshop:
     def _with_outputs(
         self, name: str, kind: str, change: Callable[[Tensor], Tensor]
     ) -> Remedy:
-        """Return the network with its outputs changed."""
+        """Test the network with its outputs changed."""
         call = self.class_call
         model = Model(self.after, call=lambda network, x: change(call(network, x)))
         tests = replace(self.setting.tests, model=model)

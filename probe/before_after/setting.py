@@ -119,7 +119,7 @@ class Setting:
     def shares_classes(self) -> bool:
         """Whether old and new examples have a class in common, or their labels are no classes.
 
-        What labels are to a user's score is not known.
+        It is not known how a user's score reads labels.
         """
         if callable(self.tests.score) or not (self.has_new and self.has_classes):
             return True
@@ -142,7 +142,7 @@ class Setting:
             progress=partial(tracked, label="blocks put back"),
         )
         blocks = tuple(parts.blocks)
-        causes = cause_table([{1: two.position}], self.tests, self.margin, blocks)
+        causes = cause_table([{1: two.quantities}], self.tests, self.margin, blocks)
         columns = ["new", "new_low", "new_high"]
         causes[columns] = np.nan
         for row, block in enumerate(causes["feature"] if self.has_new else ()):

@@ -67,8 +67,8 @@ class Watch:
     """A watch over a training, for `Recorder(diff=Watch(old=..., tolerate=0.05))`.
 
     After every so many calls of `after_step`, or steps of a plugin, the network is
-    tested on old examples and compared with the network at the start: that which the
-    recorder was made with, or which `after_task(0)` saved. While no more is lost than
+    tested on old examples and compared with the network at the start: the one of the
+    recorder's start, or the one that `after_task(0)` saved. While no more is lost than
     is tolerated, the network is saved as the last good one. The training does not
     notice.
 

@@ -1,4 +1,4 @@
-"""After which tasks to retrain where nobody says: after every task if that is affordable."""
+"""The default steps of retraining: after every task if that is affordable, else at the ends."""
 
 from collections.abc import Callable
 from math import ceil
@@ -17,7 +17,7 @@ from probe.training.recipe import Recipe
 Build = Callable[[], nn.Module]
 
 _MOST = 1e13  # multiply-adds, some ten minutes of a core
-_STEP = 5e6  # which take as long as the set-up of a training step
+_STEP = 5e6  # multiply-adds that take as long as the set-up of a training step
 
 
 def with_steps(
@@ -28,20 +28,20 @@ def with_steps(
     examples: int,
     tails: int,
 ) -> ProbingSpec:
-    """Return the settings with what `affordable` stands for: `all` or `ends`.
+    """Return the settings with `all` or `ends` in place of `affordable`.
 
-    Each tail counts as the whole network, a backward pass as two forward passes, and a
-    network of which torch counts too little, such as an LSTM, as one multiply-add for
-    each parameter.
+    Each tail counts as the whole network, and a backward pass as two forward passes. If
+    torch counts too little, as for an LSTM, a forward pass counts as one multiply-add
+    for each parameter.
 
     Args:
         probing: The settings.
         recipe: The recipe of the retraining.
-        build: A function that returns the network, which is called on x; unused if
-            nothing is open.
+        build: A function that returns the network, which is called on x; it is used
+            only if a readout is `affordable`.
         x: The inputs of `probe.retrain.SAMPLE` examples.
         examples: The number of training examples.
-        tails: The retrainings that `all` asks for.
+        tails: The number of retrainings that `all` asks for.
 
     Returns:
         The settings.

@@ -42,8 +42,7 @@ def code_hash(modules: tuple[str, ...]) -> str:
     # The source of a user-defined learner is part of the fingerprint instead.
     needed_modules = frozenset.union(*map(modules_of, (_ENGINE, *modules)))
     for module in sorted(needed_modules - {_REGISTRY}):
-        # In sorted order with its name, so that a module that moves changes the hash,
-        # too.
+        # By name, in sorted order, so that moving a module changes the hash, too.
         digest.update(f"{module} {_syntax(module)[0]};".encode())
     return digest.hexdigest()
 

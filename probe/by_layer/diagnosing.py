@@ -15,7 +15,8 @@ from probe.by_layer.plan import OFFLINE
 from probe.readouts.matrix import Matrices
 from probe.stored_names import Peer, similarity_name
 
-_SHARE = 8  # of the bytes of the data: earlier networks' matrices take one part at most
+# Matrices of earlier networks take at most the bytes of the data, divided by this.
+_SHARE = 8
 
 
 def keep_to_compare(
@@ -23,7 +24,7 @@ def keep_to_compare(
     peer: Peer,
     matrices: Matrices,
 ) -> None:
-    """Keep a network's matrices to compare the last one with, if they are small.
+    """Keep a network's matrices, if they are small, to compare the last network with it.
 
     Args:
         context: The job.
@@ -72,7 +73,7 @@ def diagnose(
         for feature, numbers in diagnostics.items():
             values = matrices[feature][0]
             peer_values = matrices_of_peer[feature][0]
-            # Exactly 1 only of the same values, as of a frozen layer.
+            # Only equal values, as of a frozen layer, have exactly 1.
             similarity = 1.0
             if not torch.equal(values, peer_values):
                 below_1 = math.nextafter(1, 0)
@@ -87,11 +88,11 @@ def _matrices_of(
     peer: Peer,
     features: Sequence[str],
 ) -> Matrices:
-    """Return the matrices of a network to compare with, which may have been kept."""
+    """Return the matrices of a peer, kept earlier or computed now."""
     matrices = context.earlier.pop(peer, {})
     if matrices.keys() >= set(features):
         return matrices
-    model_of_peer = context.networks.compared_with
-    model = context.offline() if peer == OFFLINE else model_of_peer(peer)
+    peer_network = context.networks.peer_network
+    model = context.offline() if peer == OFFLINE else peer_network(peer)
     cuts = context.cuts(model, features)
     return context.matrices(cuts, context.scenario.test.x)

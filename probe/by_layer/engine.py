@@ -100,7 +100,7 @@ def _readouts_of(plan: Plan, entries: Mapping[str, ReadoutEntry]) -> dict[str, R
 
 
 def _poolings_of(readouts: Mapping[str, Readout]) -> dict[str, Pooling]:
-    """Return the rules for wide values other than the default, by the readout's name."""
+    """Return the poolings of linear readouts that are not the default, by the readout's name."""
     return {
         name: readout.pooling
         for name, readout in readouts.items()
@@ -125,7 +125,7 @@ def offline_network(source: Source, job: Job, results: Results) -> nn.Module:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit torch to one thread inside the block, and other threads of this process to none."""
+    """Limit torch to one thread within the block, in which only one thread is at a time."""
     with PROCESS:
         before = torch.get_num_threads()
         torch.set_num_threads(1)

@@ -36,7 +36,7 @@ def features_of(
             outputs, or lacks a chosen feature.
     """
     _check_output(model, call, x, classes)
-    # By name, in the order of depth: whether parameters are trained downstream.
+    # Whether parameters are trained downstream, by name, in the order of depth.
     if chosen is None:
         names = suggestions(model, x, call)
     else:
@@ -57,10 +57,10 @@ def features_of(
             f"{' and '.join(ends)} all stand for the output: name only one of them"
         )
     # A module named "output" that is not the output must not be mistaken for it.
-    free = next(
+    unused_name = next(
         name for name in (OUTPUT, "logits", "the output") if name not in earlier
     )
-    return (*earlier, (ends or [free])[-1])
+    return (*earlier, (ends or [unused_name])[-1])
 
 
 def _check_output(model: nn.Module, call: ModelCall, x: Value, classes: int) -> None:

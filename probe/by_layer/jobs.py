@@ -194,7 +194,7 @@ def readout_keys(plan: Plan, job: Job) -> list[Key]:
             key = Key(tasks_seen, feature, variant)
             keys.append(replace(key, settings=_settings_digest(plan, job, key)))
     if plan.diagnostics and keys and not job.without:
-        digest = fingerprint(_similarity_record(plan, job))[:8]
+        digest = fingerprint(_diagnostics_record(plan, job))[:8]
         diagnostics = ReadoutName(base=DIAGNOSTICS)
         keys += [Key(job.last, feature, diagnostics, digest) for feature in features]
     return keys
@@ -228,7 +228,7 @@ def rewound_keys(plan: Plan, job: Job) -> list[Key]:
 def inherited_keys(plan: Plan, job: Job) -> list[Key]:
     """List the keys of readouts of the last network with blocks of an earlier one put back.
 
-    Of the first feature nothing is upstream, and there is nothing to measure.
+    The first feature is left out, as nothing is upstream of it.
 
     Args:
         plan: The plan.
@@ -246,7 +246,7 @@ def inherited_keys(plan: Plan, job: Job) -> list[Key]:
     ):
         return []
     earlier = spread_over(job.earlier)
-    # Unless the user asks for them: not if they outnumber the readouts themselves.
+    # By default, not if they outnumber the readouts of networks that were trained.
     hybrids = 2 * len(earlier) * len(features)
     if plan.inherited is None and hybrids > len(job.steps) * (1 + len(features)):
         return []
@@ -266,7 +266,9 @@ def inherited_keys(plan: Plan, job: Job) -> list[Key]:
 
 
 def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:
-    """Return whether a readout is also fitted to permuted labels, which takes all examples.
+    """Return whether a readout is also fitted to permuted labels.
+
+    It is a readout of all examples, after all tasks, of a hidden feature.
 
     Args:
         plan: The plan.
@@ -305,33 +307,39 @@ def peers_of(plan: Plan, job: Job) -> list[Peer]:
     return peers
 
 
-def _similarity_record(plan: Plan, job: Job) -> dict[str, object]:
-    """Return everything that determines a job's similarities besides its fingerprint."""
+def _diagnostics_record(plan: Plan, job: Job) -> dict[str, object]:
+    """Return what determines a job's diagnostics and is not in its fingerprint."""
     peers = peers_of(plan, job)
     names = [peer_name(peer) for peer in peers]
+    # "units" tells these results from earlier ones, which counted units after pooling.
     record: dict[str, object] = {"similar to": names, "units": "before pooling"}
     if OFFLINE in peers:
         offline = plan.learners[OFFLINE]
         recipe = recipe_record(offline.training)
         if hashes := offline.hashes_of("", job.seed):
             record["offline"] = {str(tasks_seen): h for tasks_seen, h in hashes.items()}
-        # With the job's own recipe, which the fingerprint holds, it is one network.
+        # A recipe equal to the job's own is in the fingerprint already.
         elif recipe != recipe_record(plan.learners[job.learner].training):
             record["offline"] = recipe
     return record
 
 
 def _settings_digest(plan: Plan, job: Job, key: Key) -> str:
-    """Return a digest of a readout's settings, empty where the fingerprint holds them all."""
+    """Return a digest of a readout's settings, empty for the plain retraining after all tasks.
+
+    The job's fingerprint holds the recipe of the retraining, unless the job is offline.
+    """
     name = key.readout.planned
     if not key.readout.is_retraining:
         readout = plan.readouts[name]
         record: dict[str, Any] = {name: readout.settings, "wide": WIDE}
-        record |= {} if readout.source is None else {"source": readout.source}
-        record |= {"labels": "permuted, too"} if permutes_labels(plan, job, key) else {}
+        if readout.source is not None:
+            record["source"] = readout.source
+        if permutes_labels(plan, job, key):
+            record["labels"] = "permuted, too"
         return fingerprint(record)[:8]
-    as_published = key.readout == ReadoutName(base=RETRAIN)
-    if as_published and key.tasks_seen == len(job.tasks) and not job.offline:
+    is_plain = key.readout == ReadoutName(base=RETRAIN)
+    if is_plain and key.tasks_seen == len(job.tasks) and not job.offline:
         return ""
     record = {RETRAIN: recipe_record(plan.retraining), "storage": plan.storage}
     return fingerprint(record)[:8]

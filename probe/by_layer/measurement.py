@@ -46,8 +46,8 @@ class Key:
         tasks_seen: The number of tasks learned.
         feature: Name of the feature; empty for the output of the network itself.
         readout: The readout with its variant; empty for the output.
-        settings: A digest of the settings that determine the result, empty if the job's
-            fingerprint covers them all.
+        settings: A digest of the settings that determine the result. It is empty only
+            where the job's fingerprint holds them all.
     """
 
     tasks_seen: int
@@ -227,7 +227,7 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
 def _by_measurement(
     rows_of: Iterable[tuple[int, Mapping[str, NDArray[Any]]]],
 ) -> tuple[NDArray[np.int32], NDArray[np.str_], list[NDArray[Any]]]:
-    """Return the number of its measurement and the head of each row, and the rows."""
+    """Return for each row the number of its measurement, and its head; and the rows."""
     numbers: list[int] = []
     heads: list[str] = []
     rows: list[NDArray[Any]] = []
@@ -272,7 +272,7 @@ def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
 def _by_head(
     arrays: Arrays, of: str, head: str, rows: str
 ) -> list[dict[str, NDArray[Any]]]:
-    """Return the rows of each measurement by head."""
+    """Return the rows of each measurement by head; of, head, rows: the names of arrays."""
     by_head: list[dict[str, NDArray[Any]]] = [{} for _ in arrays["code"]]
     values = np.ascontiguousarray(arrays[rows])
     for i, name, row in zip(arrays[of], arrays[head].tolist(), values, strict=True):
@@ -334,7 +334,7 @@ def _from_details(text: str) -> dict[str, Any]:
 def _check_ranges(
     values: Mapping[str, float], cost: TrainingCost | None, seconds: float
 ) -> None:
-    """Raise ValueError for a number that its table cannot hold, as in an edited file."""
+    """Raise ValueError if a number is out of the range of its table, as in an edited file."""
     numbers = [seconds]
     if cost:
         numbers.append(cost.seconds)

@@ -56,12 +56,13 @@ class NetworkSource:
     def __init__(self, description: SourceDescription, plan: Plan) -> None:
         self.plan = plan
         self.scenario = description.scenario
-        self._first, others = by_architecture(description)
+        first, others = by_architecture(description)
+        self._first = (first, SharedWork())
+        # The same for learners with another architecture, by name.
         self._others = {name: (other, SharedWork()) for name, other in others.items()}
-        self._shared = SharedWork()
 
     def networks(self, job: Job, results: Results) -> "JobNetworks":
-        """Return the networks of a job.
+        """Return the networks of a job: those of its learner's architecture.
 
         Args:
             job: The job.
@@ -70,8 +71,7 @@ class NetworkSource:
         Returns:
             The networks.
         """
-        first = (self._first, self._shared)
-        description, shared = self._others.get(job.learner, first)
+        description, shared = self._others.get(job.learner, self._first)
         return JobNetworks(
             description=description,
             shared=shared,
@@ -88,9 +88,9 @@ class NetworkSource:
             model: A network of the first architecture.
             features: The features.
         """
-        description = self._first
+        description, shared = self._first
         sample = description.sample
-        self._shared.cuts = _cut(description, self.plan, model, features, sample)
+        shared.cuts = _cut(description, self.plan, model, features, sample)
 
 
 @dataclass(kw_only=True)
@@ -159,8 +159,8 @@ class JobNetworks:
             notes=notes,
         )
 
-    def compared_with(self, peer: Peer) -> nn.Module:
-        """Return the network to compare with: an earlier or the untrained one."""
+    def peer_network(self, peer: Peer) -> nn.Module:
+        """Return the network of a peer: an earlier one, or the untrained one."""
         if isinstance(peer, int):
             return self.after(peer).model
         model = self.after(0).model

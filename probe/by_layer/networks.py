@@ -110,7 +110,7 @@ class TrainedNetwork:
             notes=tuple(notes),
         )
 
-    def rewound(
+    def test_hybrids(
         self,
         before: nn.Module,
         blocks: Blocks,
@@ -121,24 +121,23 @@ class TrainedNetwork:
         seed: int,
         starts: Starts | None = None,
     ) -> Measurement:
-        """Test it with sets of its blocks put back to those of an earlier network.
+        """Test the network with sets of its blocks put back to those of an earlier one.
 
         Args:
             before: The network after the task at a position.
             blocks: The blocks of the network.
             facts: The facts on the cut at each hidden feature, by depth.
             run: Function that calls a network on examples of the earlier task.
-            position: The position; the test data of the other tasks are used only where
-                one block is put back, or none.
+            position: The position. The test data of other tasks are used only if at
+                most one block is put back.
             limit: The number of sets up to which all are tested, see
                 `probe.rewinding.shapley`.
             seed: The seed of random orders.
             starts: The values at which passes may start, None = at the input.
 
         Returns:
-            The predictions and losses under the main head, by set; the relations of
-            units as values; and, as notes, what differs between the networks and cannot
-            be put back.
+            The predictions and losses under the main head, by set. Its values are the
+            relations of units; its notes name what differs and cannot be put back.
         """
         model = unwrapped(self.model)
         earlier = Earlier.of(before, model)
@@ -154,7 +153,7 @@ class TrainedNetwork:
                     run=self._finite,
                 )
                 sets = sets_of(changed, limit, seed)
-                tested = shared.tested(
+                tested = shared.run_test(
                     lambda: self._tested_together(shared, sets, position),
                     [some(task.test) for task in self.scenario.tasks],
                 )
@@ -191,7 +190,7 @@ class TrainedNetwork:
 
     @cached_property
     def _as_it_is(self) -> Tested:
-        """The predictions and losses of the network itself, which all earlier ones share."""
+        """The predictions and losses of the network itself, the same for all earlier networks."""
         return self._tested(None)
 
     @cached_property
@@ -199,7 +198,7 @@ class TrainedNetwork:
         return same_in_both_layouts(self.logits, some(self.scenario.test))
 
     def _finite(self, x: Value) -> Tensor:
-        """Return logits of what never was a network, which need not be stable."""
+        """Return finite logits: a hybrid was never trained, and may give NaN or Inf."""
         return self.logits(x).nan_to_num()
 
     def _heads(self, position: int | None = None) -> Heads:
@@ -218,8 +217,10 @@ class TrainedNetwork:
     def _tested_together(
         self, shared: SharedPasses, sets: Sequence[Names], position: int
     ) -> dict[Names, Tested]:
-        """Test it with sets of blocks put back."""
+        """Test it with sets of blocks put back, by passes that share work."""
+        # Replaced for every set but the empty one.
         tested = dict.fromkeys(sets, self._as_it_is)
+        # A single block on all tasks, several only on the task at the position.
         for is_one, where in ((True, None), (False, position)):
             chosen = [names for names in sets if names and (len(names) == 1) == is_one]
             chosen = shared.by_beginning(chosen)
@@ -259,8 +260,8 @@ class Networks(Protocol):
     def after(self, tasks_seen: int) -> TrainedNetwork:
         """Return the network after a number of tasks."""
 
-    def compared_with(self, peer: Peer) -> nn.Module:
-        """Return the network to compare with, an earlier or the untrained one: `jobs.peers_of`."""
+    def peer_network(self, peer: Peer) -> nn.Module:
+        """Return the network of a peer, an earlier or the untrained one, see `jobs.peers_of`."""
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network, which serve all others.

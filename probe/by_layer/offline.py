@@ -48,7 +48,7 @@ def train_offline(
         fit(called, data, recipe, generator, objective=objective, meter=meter)
     parameters = list(model.parameters())
     trained = sum(p.numel() for p in parameters if p.requires_grad)
-    # The optimizer's operations, which are no matrix products.
+    # The optimizer's operations, which the meter does not see.
     meter.add(meter.steps * trained * optimizer_ops(recipe))
     cost = Cost(
         parameter_bytes=bytes_of(parameters),
@@ -68,6 +68,5 @@ def train_offline(
 
 def clock_on(device: torch.device) -> Callable[[], float]:
     """Return a clock, in seconds, that times one thread's work on a device."""
-    # What else a machine does is not its time; of a GPU's work the processor knows
-    # nothing.
+    # Processor time leaves out what else a machine does, but also the work of a GPU.
     return time.process_time if device.type == "cpu" else time.perf_counter

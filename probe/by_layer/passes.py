@@ -81,7 +81,7 @@ def _put_back_blocks(
 ) -> Measured:
     """Yield measurements of a network with blocks of an earlier one put back."""
     model = unwrapped(network.model)
-    before = unwrapped(context.networks.compared_with(work.since))
+    before = unwrapped(context.networks.peer_network(work.since))
     features = context.features
     facts: dict[str, CutFacts] = {}
     if len(features) > 1:
@@ -94,7 +94,8 @@ def _put_back_blocks(
     changed = changed_blocks(blocks, earlier, model)
     for reading in work.readings:
         [key] = reading.readouts
-        with rewound(model, _contents(key, changed, blocks, features), earlier):
+        contents = _blocks_to_put_back(key, changed, blocks, features)
+        with rewound(model, contents, earlier):
             cuts_of_hybrid = context.cuts(network.model, {key.feature})
             measured = list(_read_out(context, cuts_of_hybrid, reading))
         yield from measured
@@ -113,7 +114,7 @@ def _put_back_sets(
         blocks = matched_blocks(unwrapped(network.model), context.plan.blocks)
         facts = {}
     examples = varied(context.scenario.tasks[since - 1].test.x, _COMPARED)
-    return network.rewound(
+    return network.test_hybrids(
         before,
         blocks,
         facts,
@@ -125,10 +126,10 @@ def _put_back_sets(
     )
 
 
-def _contents(
+def _blocks_to_put_back(
     key: Key, changed: Mapping[str, Changed], blocks: Blocks, features: Sequence[str]
 ) -> list[Changed]:
-    """Return the blocks that a readout reads of the earlier network: upstream, or its own."""
+    """Return the blocks to put back for a readout: that of its feature, or those upstream."""
     if key.readout.put_back == PutBack.BLOCK:
         return [changed[key.feature]] if key.feature in changed else []
     upstream = features[: features.index(key.feature)]
@@ -175,7 +176,7 @@ def _retrain(
         scenario.classes,
         settings,
     ):
-        # A feature may lack fewer budgets than another.
+        # Only some budgets may be missing of a feature.
         if key := key_of_tail.get((tail.feature, tail.multiple)):
             predicted = {"single": tail.predicted}
             if tail.at_half is not None:
@@ -185,7 +186,7 @@ def _retrain(
 
 
 def _read_out(context: PassContext, cuts: Cuts, work: ReadingPass) -> Measured:
-    """Yield readouts and diagnostics, without predictions where a feature cannot be read."""
+    """Yield readouts and diagnostics; of a feature that cannot be read they are empty."""
     keys = [*work.readouts, *work.diagnostics]
     features = {key.feature for key in keys}
     # A feature without a tensor has no matrix: there is nothing to read.
@@ -218,7 +219,7 @@ def _test_matrices(
     work: ReadingPass,
     activities: dict[str, Activity],
 ) -> Matrices:
-    """Return the matrices of the test data, and fill activities if they are diagnosed."""
+    """Return the matrices of the test data; fill `activities` if the pass has diagnostics."""
     test = context.scenario.test
     filled = activities if work.diagnostics else None
     matrices = context.matrices(cuts, test.x, work.pooling, filled)

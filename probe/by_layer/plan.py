@@ -27,7 +27,7 @@ from probe.training.recipe import Recipe
 from probe.validation import StrictModel
 from probe.values.storage import Storage
 
-# Part of a folder's name: that of an edited study.json must not lead elsewhere.
+# Part of a folder's name. A name in an edited study.json must not lead elsewhere.
 _Name = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*$", max_length=80)
 ]
@@ -107,7 +107,7 @@ class Plan(PlannedProbing):
         retraining: The recipe of the retrained tails.
         storage: The type in which features' values are stored.
         report: The settings of tables and figures.
-        next: The command that goes further than the run, empty in Python.
+        next: The command to suggest when the run has ended, empty in Python.
         data: A hash of all examples.
         device: `cpu` or `cuda`; other devices do not give the same bits.
         torch: The version of torch; other versions do not give the same bits.
@@ -182,8 +182,8 @@ class Plan(PlannedProbing):
         The record leaves out the names of the study, its learners, orders and features,
         its other jobs and features, and the location of the data. Unused settings count
         all the same. The processor does not count, so that machines can share a study,
-        although two kinds of CPU may round differently. Of this package's code only
-        RESULTS_VERSION counts.
+        although two kinds of CPU may round differently. This package's code counts only
+        by RESULTS_VERSION.
 
         Args:
             learner: The name of the learner.
@@ -225,7 +225,7 @@ _FIRST_FIELDS = {
 
 
 def recipe_record(recipe: Recipe) -> dict[str, Any]:
-    """Return a recipe by its fields, without later additions that are at their defaults.
+    """Return the fields of a recipe, without later additions that have their defaults.
 
     Results from before a field was added keep their fingerprints, as its default
     changes nothing.

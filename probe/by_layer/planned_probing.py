@@ -1,4 +1,4 @@
-"""The measurements of a plan, which it reads without the readouts that they name."""
+"""The measurements of a plan, as plain data that can be read without the readouts' code."""
 
 from typing import Annotated, Any, Literal
 
@@ -50,12 +50,12 @@ class PlannedProbing(StrictModel):
         checkpoints: The checkpoints to keep; `needed` deletes all checkpoints of a job
             but the last once it is measured.
         diagnostics: Whether to measure dead units, rank and similarity.
-        hybrids: The number of sets of blocks up to which all are put back for each
-            earlier task, to measure causes; beyond, those of random orders, see
-            `probe.rewinding.shapley`. 0 = none.
-        inherited: Whether to part what a readout shows as forgotten into the layer's
-            own change and inherited change; None = where that takes no more readouts
-            than all rows.
+        hybrids: The largest number of sets of blocks that are put back for each earlier
+            task, to measure causes. If there are more sets, those of random orders are
+            put back, see `probe.rewinding.shapley`. 0 = none.
+        inherited: Whether to measure how much of what a readout shows as forgotten is
+            due to the layer's own block, and how much to those upstream; None = only if
+            that takes no more readouts than all other measurements.
         blocks: Patterns of names of parameters by block that is put back, such as
             `{"lstm 1": ["lstm.*_l0"]}`; None = a block for each feature.
         controls: The controls to measure; `exclusion` trains networks that never saw a

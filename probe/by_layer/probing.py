@@ -84,7 +84,7 @@ def readouts_model(
 
 
 def _table_of_steps(value: object) -> object:
-    """Return a readout's table, which may be only its steps."""
+    """Return a readout's table, also for a value that is only its steps."""
     return {"steps": value} if isinstance(value, str | list | tuple) else value
 
 
@@ -148,12 +148,12 @@ class Measure:
             tested, ascending.
         controls: The controls to measure; `labels` also fits each readout to permuted
             labels, after all tasks.
-        hybrids: The number of sets of blocks up to which all are put back for each
-            earlier task, to measure whose change cost what; beyond, those of random
-            orders. 0 = none.
-        inherited: Whether to part what a readout shows as forgotten into the layer's
-            own change and inherited change; None = where that takes no more readouts
-            than all rows.
+        hybrids: The largest number of sets of blocks that are put back for each earlier
+            task, to measure whose change cost what. If there are more sets, those of
+            random orders are put back. 0 = none.
+        inherited: Whether to measure how much of what a readout shows as forgotten is
+            due to the layer's own block, and how much to those upstream; None = only if
+            that takes no more readouts than all other measurements.
         blocks: Patterns of names of parameters by block that is put back, such as
             `{"lstm 1": "lstm.*_l0"}`; None = a block for each feature.
         cache: Memory and disk for features' values.

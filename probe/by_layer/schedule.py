@@ -18,7 +18,7 @@ from probe.readouts.pooling import Pooling
 from probe.stored_names import DIAGNOSTICS, PutBack
 
 Poolings = Mapping[str, Pooling]
-"""The rule for wide values of each readout that has another than the default, by name."""
+"""The poolings that are not the default, by the readout's name."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ class HybridPass:
     Attributes:
         since: The number of tasks that the earlier network has learned.
         sets: The keys of tests with sets of blocks put back.
-        readings: The readouts with a block, or those upstream, put back: one for each.
+        readings: The readouts with a block, or the blocks upstream, put back: a pass
+            for each.
     """
 
     since: int
@@ -78,7 +79,7 @@ class LayerPass:
         retrainings: The keys of partial retrainings, which share one pass over the
             data; all budgets of a feature share one training.
         readings: The readouts and diagnostics, those with the default pooling last.
-        reestimates: Whether batch norm's statistics are estimated again before.
+        reestimates: Whether batch norm's statistics are first estimated again.
     """
 
     retrainings: tuple[Key, ...]
@@ -116,7 +117,7 @@ def schedule(
     output = plan.learners[job.learner].features[-1]
     schedule_of_network: dict[int, list[Pass]] = {}
     for tasks_seen, keys_of_network in groupby(keys, attrgetter("tasks_seen")):
-        # The first and the last network show what is wrong with all.
+        # Two networks suffice, as all run the same code.
         checks = tasks_seen in (job.steps[0], job.last)
         passes: list[Pass] = []
         hybrids: list[Key] = []
@@ -144,9 +145,9 @@ def schedule(
 def _hybrid_passes(keys: Iterable[Key], poolings: Poolings) -> Iterator[HybridPass]:
     """Yield a pass for each earlier network whose blocks are put back.
 
-    A key names the number of tasks that this network has learned, `since`. All sets of
-    blocks are tested in one measurement; a readout needs one hybrid of its own, and so
-    a reading pass.
+    `since` in a key is the number of tasks that this network has learned. All sets of
+    blocks are tested in one measurement. Each readout has a hybrid, and so a reading
+    pass, to itself.
     """
     since = attrgetter("readout.since")
     for tasks_seen, group in groupby(sorted(keys, key=since), since):
@@ -166,7 +167,7 @@ def _layer_pass(
     is_compared: bool = False,
     checks: bool = False,
 ) -> LayerPass:
-    """Return the pass of all keys downstream of features, of one form of the network."""
+    """Return the pass of keys downstream of features; all or none of them reestimate statistics."""
     return LayerPass(
         retrainings=tuple(key for key in keys if key.readout.is_retraining),
         readings=_reading_passes(keys, poolings, is_compared, checks),
@@ -180,7 +181,7 @@ def _reading_passes(
     is_compared: bool = False,
     checks: bool = False,
 ) -> tuple[ReadingPass, ...]:
-    """Return a pass for each pooling, the default last, which diagnostics share."""
+    """Return a pass for each pooling; the last, of the default, has the diagnostics, too."""
     keys_of_pooling: dict[Pooling | None, list[Key]] = {}
     for key in keys:
         if not key.readout.is_retraining:

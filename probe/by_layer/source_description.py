@@ -1,4 +1,4 @@
-"""The description of networks that were trained elsewhere, and of what to measure of them."""
+"""The description of networks that were trained elsewhere, and of their measurements."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace

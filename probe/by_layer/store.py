@@ -1,10 +1,12 @@
 """The results of a job: files of predictions, each replaced atomically, and checkpoints.
 
-    jobs/JOB/FINGERPRINT16/predictions.npz                the measurements of a finished
-    job jobs/JOB/FINGERPRINT16/predictions.COUNT-DIGEST.npz   measurements of a running
-    job jobs/JOB/FINGERPRINT16/after-T.pt                     a network after T tasks
-    and its learner quarantine/                                           corrupt files,
-    each with a note
+In jobs/JOB/FINGERPRINT16/ of the run directory:
+
+    predictions.npz               the measurements of a finished job
+    predictions.COUNT-DIGEST.npz  measurements of a running job
+    after-T.pt                    a network after T tasks, and its learner
+
+Corrupt files are moved to quarantine/ of the run directory, each with a note.
 
 `np.load` reads the predictions without this package;
 `probe.by_layer.measurement.to_arrays` lists the arrays. The file also holds the job's
@@ -13,8 +15,8 @@ and one file holds many arrays, which suits network file systems. A measurement 
 finished when it is in an intact file; there is no other list. While a job runs, eight
 files of similar size are merged, so that it has few at any time and each measurement is
 rewritten a few times only. Files are renamed into place when complete, and named after
-their content: a process can be killed, and two can do the same job, without harm. A
-corrupt file is neither used nor deleted, but set aside, and its content computed again.
+their content: a process can be killed, and two can do the same job, without harm. The
+content of a corrupt file is computed again.
 """
 
 from __future__ import annotations
@@ -121,14 +123,15 @@ class Store:
     ) -> tuple[dict[Key, Measurement], set[str], set[str]]:
         """Read all of the job's files without changing any, and without torch.
 
-        Of a checkpoint's zip file, `load_checkpoint` also checks the directory.
+        A checkpoint is a zip file: the checksums of its content are checked here, those
+        of its directory only by `load_checkpoint`.
 
         Args:
             checkpoints: Whether to read checkpoints as well, which may be large.
 
         Returns:
-            The finished measurements, the names of corrupt files, and hashes of the
-            code that made the others.
+            The finished measurements, the names of corrupt files, and the hashes of the
+            code that made the intact ones.
         """
         finished = dict[Key, Measurement]()
         corrupt = set[str]()
@@ -289,7 +292,7 @@ class Store:
         here = json.loads(json.dumps(self._record))
         sentences: dict[str, None] = {}
         job = self.folder.parent
-        # Of versions 1 to 6 a job has a JSON file for each network.
+        # In versions 1 to 6 a job had a JSON file for each network.
         files = (*job.glob(f"*/{_PREDICTIONS}"), *job.glob("*/step-*.json"))
         for folder in sorted({path.parent for path in files}):
             if folder != self.folder:
@@ -341,7 +344,7 @@ class Store:
             return "its content does not match its checksums"
 
     def _merge(self, paths: Iterable[Path], new: Measurements, name: str = "") -> None:
-        """Write measurements into one file, which replaces the files that they come from."""
+        """Write measurements into one file, in place of the files that they come from."""
         ordered = dict(sorted(new.items()))
         digest = sha256(repr(list(ordered)))[:8]
         target = self.folder / (name or f"predictions.{len(ordered)}-{digest}.npz")

@@ -85,7 +85,7 @@ class TrainedNetworks:
         return built_network(cast(Factory, self.build), stream(0, "build"))
 
     def of_learners(self, is_wanted: Callable[[str], bool]) -> "TrainedNetworks":
-        """Return the networks of some learners, which is asked of each name."""
+        """Return the networks of the learners whose names `is_wanted` accepts."""
         return replace(
             self, runs={r: n for r, n in self.runs.items() if is_wanted(r.learner)}
         )
@@ -145,7 +145,7 @@ class TrainedNetworks:
                     )
 
     def load(self, run: Run, tasks_seen: int, expected: str) -> tuple[nn.Module, Fit]:
-        """Return a copy of a network, and what is to be said of its file.
+        """Return a copy of a network, and how its file fits the architecture.
 
         Args:
             run: The run of the network.
@@ -411,16 +411,20 @@ def _in_memory(
 def _by_seed(
     models: Any, offline: Any, seeds: int
 ) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """Return the networks and the offline networks of each seed, or the same for each seed."""
-    rows = list(models.values()) if isinstance(models, Mapping) else []
-    is_by_seed = bool(rows) and all(isinstance(row, Mapping) for row in rows)
+    """Return the networks and the offline networks by seed, the same for each retraining.
+
+    models: {tasks learned: model}, or {seed: {tasks learned: model}}; offline: a
+    network, or {seed: network}; seeds: the number of retrainings.
+    """
+    values = list(models.values()) if isinstance(models, Mapping) else []
+    is_by_seed = bool(values) and all(isinstance(value, Mapping) for value in values)
     if is_by_seed and seeds == 1:
         if not isinstance(offline, Mapping):
             offline = dict.fromkeys(models, offline)
         return dict(models), dict(offline)
-    if is_by_seed and len(rows) == 1:
+    if is_by_seed and len(values) == 1:
         # One training: its retrainings have seeds of their own.
-        [models] = rows
+        [models] = values
         if isinstance(offline, Mapping):
             offline = next(iter(offline.values()))
     return dict.fromkeys(range(seeds), models), dict.fromkeys(range(seeds), offline)
@@ -445,7 +449,7 @@ def _check_alike(named: Iterable[tuple[str, nn.Module]], last: nn.Module) -> Non
 
 
 def _rows(models: object, untrained: Any, tasks: int) -> dict[int, nn.Module]:
-    """Return the networks of a seed by tasks learned.
+    """Return the networks of a seed by tasks learned, the rows of R.
 
     Raises InputError for anything but a mapping to models, for a row outside 0 to T,
     for a missing last row, and for two untrained networks.

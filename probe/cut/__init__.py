@@ -33,7 +33,7 @@ fixed. If that part does not stay fixed either, the model is refused with the re
 `planned_cut` does this at one feature, `cuts` at many at once, and again for other
 weights. `candidates` lists all features at which a model can be cut and suggests a set
 of them. `resuming` runs a model under one set of weights after another, each pass from
-where it first differs. `model_call` calls a model and finds the logits in its output,
-and `channels` finds the axis of a value's channels. The rest of the package uses only
-`interface`.
+where it first differs. `model_call` calls a model, finds the logits in its output, and
+the positions of sequences that they depend on. `channels` finds the axis of a value's
+channels. The rest of the package uses only `interface`.
 """

@@ -18,8 +18,8 @@ from probe.immutable import immutable
 from probe.modules import check_network
 from probe.seeding import python_generators
 
-_ENOUGH = 4  # features, and no block of the model needs to be looked into
-_MOST = 20  # features of a good set
+_ENOUGH = 4  # features, with which no further module is opened
+_MOST = 20  # features of a suggested set
 
 
 @immutable
@@ -89,7 +89,7 @@ def candidates(
     with python_generators():  # of a model that draws from them
         plans = plan_each(_features(traced), progress)
     narrow = _narrow(plans)  # of all features, as all are planned already
-    chosen = suggested(traced, [feature for feature, _ in plans], lambda some: narrow)
+    chosen = suggest(traced, [feature for feature, _ in plans], lambda some: narrow)
     return [
         _candidate(feature, plan, feature.name in chosen) for feature, plan in plans
     ]
@@ -112,12 +112,12 @@ def suggestions(
     """
     traced = trace(model, sample, call)
     features = {feature.name: feature for feature in _features(traced)}
-    names = suggested(
+    names = suggest(
         traced, list(features.values()), lambda some: _narrow(plan_each(some))
     )
-    behind = traced.behind_logits
+    upstream = traced.upstream_of_logits
     return {
-        name: bool(_parameters(traced, behind - features[name].frozen))
+        name: bool(_parameters(traced, upstream - features[name].frozen))
         for name in names
     }
 
@@ -125,8 +125,8 @@ def suggestions(
 def _narrow(plans: Plans) -> set[str]:
     """Return the names of the features whose cut keeps a single value computed with weights.
 
-    Such a feature is the only value that the rest of the model needs; masks and other
-    values computed without weights do not count.
+    The rest of the model needs no other value, except masks and the like, which are
+    computed without weights.
     """
     narrow = set[str]()
     for feature, plan in plans:
@@ -165,7 +165,7 @@ def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate
         tensors=len(names),
         bytes=sum(traced.shapes[name].bytes // traced.examples for name in stored),
         frozen=_parameters(traced, feature.frozen),
-        left=_parameters(traced, traced.behind_logits - feature.frozen),
+        left=_parameters(traced, traced.upstream_of_logits - feature.frozen),
         slow=plan if isinstance(plan, str) else "",
         suggested=chosen,
     )
@@ -179,7 +179,7 @@ def _parameters(traced: Trace, names: frozenset[str]) -> int:
     return sum(parameters[name].numel() for name in firsts if name in parameters)
 
 
-def suggested(
+def suggest(
     trace: Trace,
     features: Sequence[Feature],
     narrow: Callable[[Sequence[Feature]], Collection[str]],
@@ -196,8 +196,8 @@ def suggested(
     Args:
         trace: The traced model.
         features: Features of the model in execution order.
-        narrow: Function that returns the names of those, among some features, that are
-            the only value the rest of the model needs.
+        narrow: Function that returns the names of some features' narrow ones, see
+            `_narrow`.
 
     Returns:
         The names; the last is the model's logits, if a module returns them.
@@ -222,9 +222,9 @@ def suggested(
         levels.append(_blocks(shown, weights))
         if len(levels[-1]) >= _ENOUGH:
             break
-        module = _largest_closed(parent, opened, weights & trace.behind_logits)
-    # A level deeper may have fewer: a block that a skip crosses offers nothing inside.
-    return _thinned([_end(parent, block).name for block in max(levels, key=len)])
+        module = _largest_closed(parent, opened, weights & trace.upstream_of_logits)
+    # A deeper level may have fewer: in a block with a skip around it no feature is narrow.
+    return _every_nth([_end(parent, block).name for block in max(levels, key=len)])
 
 
 def _largest_closed(
@@ -249,7 +249,7 @@ def _largest_closed(
     return None
 
 
-def _thinned(names: Sequence[str]) -> list[str]:
+def _every_nth(names: Sequence[str]) -> list[str]:
     """Return every n-th name, counted from the last, for the smallest n that leaves 20 or fewer."""
     step = max(1, ceil(len(names) / _MOST))
     return [*names[::-step]][::-1]
@@ -264,7 +264,7 @@ def _parent(name: str, run: Collection[str]) -> str:
 def _possible(
     trace: Trace, features: Sequence[Feature], weights: Collection[str]
 ) -> list[Feature]:
-    """Return the features that use weights, that the logits need and that compute something."""
+    """Return the features that use weights, compute something, and are needed by the logits."""
     # Dropout in eval mode and reshapes compute nothing: all of their results are views.
     steps = trace.large.steps.values()
     working = set[str]()
@@ -288,7 +288,7 @@ def _blocks(
 ) -> list[list[Feature]]:
     """Group consecutive features that depend on the same weights.
 
-    Of features with the same value, such as a block and its last layer, the first stays.
+    If several have the same value, such as a block and its last layer, the first stays.
     """
     distinct: dict[tuple[Name, ...], Feature] = {}
     for feature in features:

@@ -26,7 +26,8 @@ _LAST = words(
     "linear bilinear embedding lstm gru rnn_tanh rnn_relu multi_head_attention_forward"
     " native_multi_head_attention transformer_encoder_layer_fwd"
 )
-# These take channels first, but what made their input tells better.
+# Channels come first in these functions, but the call that made their input is surer
+# evidence.
 _POOLS = words(
     "interpolate boolean_dispatch max_pool avg_pool adaptive_max_pool "
     "adaptive_avg_pool lp_pool max_unpool fractional_max_pool"
@@ -50,8 +51,8 @@ _RESHAPING = words("reshape flatten unflatten")
 def channels_of(trace: Trace, name: Name) -> Axis | None:
     """Find the axis of a value's channels.
 
-    The layer that made the value determines it, also through calls that keep each
-    dimension in place, such as activations and sums, or that move dimensions.
+    The layer that made the value determines it. Calls in between may keep each
+    dimension in place, as activations and sums do, or move dimensions.
 
     Args:
         trace: The traced model.
@@ -63,7 +64,7 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
     steps = trace.large.steps
     shapes = trace.large.shapes
     last = len(shapes[name].shape) - 1
-    # Each value with the dimension of the feature that each of its own has become.
+    # Values, each with the dimensions of the feature that its dimensions have become.
     waiting: list[tuple[Name, Dims]] = [(name, tuple(range(last + 1)))]
     visited = set[Name]()
     channel_dims = set[int | None]()
@@ -81,7 +82,7 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
         else:
             waiting += _made_of(trace, step, value, dims)
             pooled |= function in _POOLS
-    # Of poolings alone: their functions take channels first.
+    # If only poolings were met: these functions take channels first.
     if pooled and not channel_dims:
         channel_dims.add(1)
     if channel_dims == {last}:
@@ -100,7 +101,7 @@ def _made_of(
     value: Name,
     dims: Dims,
 ) -> list[tuple[Name, Dims]]:
-    """Return the values that a call made a value of, if their dimensions are known in it."""
+    """Return the inputs of a call that made a value, with their dimensions, if these are known."""
     shapes = trace.large.shapes
     if _plain_name(step) in _KEEPING:
         return [(parent, dims) for parent in step.parents]
@@ -142,9 +143,9 @@ def _axis_after(trace: Trace, step: Step, function: str) -> Axis | None:
     """Return the axis of the channels in the result of a layer's call, None for other calls."""
     if function in _FIRST:
         return "first"
-    # Attention may turn its result around by a call that says nothing.
+    # Attention may transpose its result by a call that does not tell the axis.
     attention = isinstance(trace.model.get_submodule(step.owner), nn.MultiheadAttention)
-    # Of a norm over several dimensions, (C, H, W) among them, the weights say nothing.
+    # A norm over several dimensions, such as (C, H, W), does not tell the axis.
     names = [trace.state[call][0] for call, _ in step.parents if call in trace.state]
     over_last = function in _NORMS and any(
         trace.model.get_parameter(n).dim() == 1 for n in names

@@ -51,7 +51,9 @@ from probe.seeding import every_global_stream, global_stream, stream
 _SOME = 8  # examples
 _FEW = 4  # examples, where the whole model is run
 _DRAWS = 2  # of other weights
-_PASSES = 16  # training-mode passes, in which a feature that is held fixed is seen not to change
+_PASSES = (
+    16  # passes in training mode, in which a feature that is held fixed must not change
+)
 
 
 class ReferenceValues:
@@ -82,7 +84,7 @@ class ReferenceValues:
         """Whether code with its own backward pass runs in training mode, as in checkpointing."""
         model = copied(self._trace.model).train()
         rows = mapped(self._rows[0], torch.clone)
-        with torch.enable_grad(), _chance():
+        with torch.enable_grad(), _seeded():
             logits = self._trace.call(model, rows)
         nodes = [logits.grad_fn]
         seen = set[object]()
@@ -115,7 +117,7 @@ class ReferenceValues:
         rows = mapped(self._rows[1], torch.clone)
         forget(model)
         # The buffers are given back only after the backward pass, which may need them.
-        with kept_buffers(model), _chance():
+        with kept_buffers(model), _seeded():
             return _gradients(model, lambda: self._trace.call(model, rows))
 
     @cached_property
@@ -136,14 +138,14 @@ class ReferenceValues:
         Returns:
             Whether they are equal.
         """
-        # Other examples in between: the tail may not read what is left behind
-        # elsewhere.
+        # Other examples in between, so that the tail cannot read what the last pass left
+        # in the model.
         Prefix(self._trace, plan)(flipped(self._rows[1]))
         with mode(tail, training=False):
             for values, expected in zip(self._values, self._logits, strict=True):
                 # A copy: the tail may write into it.
                 value = mapped(plan.rows(values), torch.clone)
-                with _chance():
+                with _seeded():
                     if not identical(tail(value), expected):
                         return False
         return True
@@ -170,7 +172,7 @@ class ReferenceValues:
         if not self._trace.trained(feature.frozen):
             return
         value = self.kept(plan)
-        with mode(tail, training=False), _chance():
+        with mode(tail, training=False), _seeded():
             gradients = _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
         rows = zip(tail.model.parameters(), self._gradients, gradients, strict=True)
         for parameter, expected, gradient in rows:
@@ -179,7 +181,7 @@ class ReferenceValues:
                     "the gradients of its second part differ from those of the whole "
                     "model"
                 )
-        with kept_buffers(tail), _chance():
+        with kept_buffers(tail), _seeded():
             _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
 
     @torch.no_grad()
@@ -285,7 +287,7 @@ def stays_fixed(
     refusal = f"cannot cut at {feature.name!r}: {slow}"
     values = []
     for rows in (sample, flipped(sample), sample):
-        with _chance():
+        with _seeded():
             values.append(_value(feature, model, rows, training=False))
     before = values[2]
     model.train()
@@ -297,7 +299,7 @@ def stays_fixed(
     def stays(trial: PartlyEval, far: float) -> bool:
         """Return whether the value stays while a copy's other weights move, and while it trains."""
         # One copy for all passes: what one does to it may show in the next.
-        with _chance():
+        with _seeded():
             after = []
             for draw in range(_DRAWS):
                 _perturb(trial.model, feature.frozen | feature.eval_buffers, draw, far)
@@ -388,6 +390,6 @@ def _value(
     return visits[feature.call] if feature.call < len(visits) else []
 
 
-def _chance() -> AbstractContextManager[None]:
+def _seeded() -> AbstractContextManager[None]:
     """Seed torch's generators within the block, the same for all passes that are compared."""
     return global_stream(stream(0, "check"))

@@ -1,4 +1,4 @@
-"""Cuts of one model at many features: followed, planned and checked together."""
+"""Cuts of one model at many features: traced, planned and checked together."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -23,7 +23,7 @@ from probe.cut.model_call import (
     undisturbed,
 )
 from probe.cut.names import Name
-from probe.cut.planned_cut import PlannedCut, links_of, planned
+from probe.cut.planned_cut import PlannedCut, links_of, plan_and_check
 from probe.cut.trace import Trace, collect, collect_along, trace
 from probe.errors import InputError
 from probe.modules import (
@@ -44,10 +44,13 @@ class Cuts:
     """The cuts of a model at several features, in the order of the request.
 
     They hold a copy of the model; each `split` of a cut makes another.
+
+    Attributes:
+        each: The cuts.
+        current: Whether the copy still equals the model, so that `of` need not compare.
     """
 
     each: tuple[Cut, ...]
-    # Whether the model is as it was copied: `of` has nothing to do then.
     current: bool = False
 
     @property
@@ -117,7 +120,7 @@ class Cuts:
 
     @torch.no_grad()
     def values(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
-        """Compute the value of each prefix in one pass; a cut without a plan returns the batch.
+        """Compute each cut's value in one pass; it is the batch itself for a cut without a plan.
 
         >>> model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), torch.randn(5, 4)
         >>> for number, feature, value in cut_each(model, ["0", "1"], x).values([x, x[:2]]):
@@ -141,10 +144,12 @@ class Cuts:
             return
         if any(cut.plan for cut in self._planned) and self._trace.is_faster_pixelwise:
             batches = map(channels_last, batches)
-        ends: dict[str, int] = {}
-        for cut in self._planned:
-            if cut.chain is not None:
-                ends[cut.feature.name] = cut.chain
+        ends = {
+            cut.feature.name: cut.chain
+            for cut in self._planned
+            if cut.chain is not None
+        }
+        # A chain of modules is run link by link, which is faster.
         if len(ends) == len(self.each):
             links = links_of(self._trace.model)
             for number, batch in enumerate(batches):
@@ -164,8 +169,8 @@ class Cuts:
     def feature(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
         """Compute each feature's own value in one pass, even where its cut keeps other values.
 
-        Of a tuple only the tensors that have a row for each example. A feature is the
-        k-th output of its module: batches may take different paths to it.
+        A tuple gives only its tensors that have a row for each example. A feature is
+        the k-th output of its module: batches may take different paths to it.
 
         Args:
             batches: Inputs, each one or more tensors (B, ...).
@@ -346,4 +351,4 @@ def cut_found(cuts_found: Sequence[Cut], tails: bool = True) -> Cuts:
                 "eval mode too, or another thread draws meanwhile: choose another "
                 "layer, or wait"
             )
-    return Cuts(planned(cuts) if tails else tuple(cuts))
+    return Cuts(plan_and_check(cuts) if tails else tuple(cuts))

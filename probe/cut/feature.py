@@ -32,9 +32,9 @@ class Feature:
         call: The visit's number among the visits of this module, from 0.
         around: The reason why the code of the modules around it stays in eval mode too,
             empty if it does not.
-        feeding: Names of the parameters and buffers that it depends on in other
-            batches.
-        serving: Names of the modules that serve it in other batches only.
+        feeding: Names of the parameters and buffers that it depends on in further
+            batches, see `on_all`.
+        serving: Names of the modules that run for it in further batches only.
     """
 
     name: str
@@ -69,9 +69,9 @@ class Feature:
     def readable(self) -> tuple[Name, ...]:
         """The names of the value's tensors of real numbers that have a row for each example.
 
-        Whole numbers, such as positions or ids, are no values that a layer computes. An
-        LSTM of packed sequences has h and c: its outputs are sorted by the batch's
-        lengths.
+        Whole numbers, such as positions or ids, are not values that a layer computes. Of
+        an LSTM of packed sequences, h and c are readable; its outputs are sorted by
+        the batch's lengths.
         """
         trace = self.trace
         visit = self.visit
@@ -83,7 +83,7 @@ class Feature:
             entries = facts.shape[facts.dim]
             if facts.dtype.is_floating_point and entries % trace.examples == 0:
                 readable.append(name)
-        # Attention may return weights, an LSTM a state, that nothing reads.
+        # Without values that nothing reads, as attention's weights or an LSTM's state.
         read = {trace.large.logits}
         for call in (trace.needed & trace.large.steps.keys()) - self.upstream:
             read.update(trace.large.steps[call].parents)
@@ -91,17 +91,17 @@ class Feature:
 
     @cached_property
     def eval_calls(self) -> Mapping[str, Sequence[bool]]:
-        """Whether each call of a module in a forward pass is in eval mode, by its dotted name.
+        """Whether each call of a module in a forward pass is in eval mode, by the module's name.
 
-        Calls that end before the feature and serve nothing else are in eval mode. If a
-        layer has state and any of its calls serves the feature, all of its calls are in
-        eval mode, so that its statistics stay.
+        Calls that end before the feature and are of use only for it are in eval mode.
+        If a layer has state and the feature depends on any of its calls, all of its
+        calls are in eval mode, so that its statistics stay.
         """
         visits = self.trace.large.visits
         steps = self.trace.large.steps
         serving = self.upstream | {INPUT[0]}
         enough = any if self.around else all
-        # Modules whose own code computes for the feature, not only that of their children.
+        # Modules whose forward itself calls torch for the feature, not only their children.
         workers = {
             step.owner for number, step in steps.items() if number in self.upstream
         }
@@ -191,7 +191,7 @@ class Feature:
 
 
 def find(trace: Trace, name: str) -> Feature:
-    """Find a feature in a trace by name, a module's with the number of its call if it has many.
+    """Find a feature in a trace by name: a module, with the number of its call if it has several.
 
     Args:
         trace: The traced model.
@@ -321,9 +321,9 @@ class PartlyEval(nn.Module):
             return self.ask(self.model, x)
 
     def extend_graph(self) -> None:
-        """Let frozen values require gradients, for code that else gives none to what follows.
+        """Let frozen values require gradients.
 
-        Reentrant checkpointing gives none to weights whose input requires none.
+        Reentrant checkpointing gives no gradients to weights whose input requires none.
         """
         for module in self.model.modules():
             module.register_forward_hook(_require_gradients)
@@ -352,5 +352,5 @@ def requiring_gradient(tensor: Tensor) -> Tensor:
     differentiable = tensor.is_floating_point() or tensor.is_complex()
     if tensor.requires_grad or not differentiable:
         return tensor
-    # A copy: what follows may write into it.
+    # A copy, as later calls may write into it.
     return tensor.detach().requires_grad_().clone()

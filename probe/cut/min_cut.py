@@ -26,8 +26,8 @@ So the cheapest set is a minimum cut, and it is found as the maximum flow from s
 sink (Ford and Fulkerson 1956: the two are equal). A flow has capacities on edges, not
 on values: each value is therefore a pair of nodes, `in` and `out`, with its price as
 the capacity from `in` to `out`. All other edges have more capacity than all prices
-together, so that no minimum cut uses one of them. Of several minimum cuts the last is
-used, as it leaves the fewest values to compute again.
+together, so that no minimum cut uses one of them. If there are several minimum cuts,
+the last is used, as it leaves the fewest values to compute again.
 """
 
 from collections.abc import Set as AbstractSet
@@ -94,7 +94,7 @@ def minimum_cut(
     # Parameters, buffers, and values computed from them alone: what uses one is not
     # computed again.
     fixed = (_depending(trained_pass, state) - varying) | {*state}
-    # What takes much time is only computed again where nothing else is left.
+    # Values that take much time are computed again only if there is no other cut.
     for cheap in (True, False):
         sources = _sources(trained_pass, varying, fixed, cheap)
         cut = _cheapest(sources, wanted, costs)
@@ -103,8 +103,7 @@ def minimum_cut(
     else:
         return None
     names, computed = cut
-    # A call is run only for what lies behind the cut; those before it are what caching
-    # saves.
+    # Calls are run again only behind the cut; caching saves those before it.
     again = dict.fromkeys(upstream, False)
     for number in frozen & trained_pass.steps.keys():
         step = trained_pass.steps[number]
@@ -120,9 +119,9 @@ def _frozen(
 ) -> set[int]:
     """Return the calls whose values neither training nor chance changes.
 
-    These are the calls upstream of the feature, and, of those that use frozen values
-    only, steady calls (a ReLU after the feature gives frozen values, which may take
-    fewer bytes) and slices that the logits do not depend on, such as those that fill a
+    These are the calls upstream of the feature, and two kinds of calls that use frozen
+    values only: steady calls, such as a ReLU after the feature, whose result may take
+    fewer bytes; and slices that the logits do not depend on, such as those that fill a
     language model's cache.
 
     Args:
@@ -234,8 +233,8 @@ def _edges(
 ) -> list[tuple[int, int, int]]:
     """Return the edges (start, end, capacity) of the graph that the module's docstring describes.
 
-    never: the capacity of what no minimum cut goes through; node_in: the `in` of each
-        value, whose `out` is the next node.
+    never: the capacity of edges that no minimum cut goes through; node_in: the `in` of
+        each value, whose `out` is the next node.
     """
     edges = [(node_in[name] + 1, _SINK, never) for name in wanted]
     for name, parents in sources.items():

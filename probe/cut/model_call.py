@@ -1,4 +1,8 @@
-"""Calls of a model on a batch, and the logits in its output."""
+"""Calls of a model on a batch: the logits in its output, and the positions that they depend on.
+
+Positions are those of sequences. `positions_read` finds the ones that a head reads, such
+as the class token, and `position_masks` the input that tells padding from the rest.
+"""
 
 import dataclasses
 import re
@@ -16,7 +20,7 @@ from probe.seeding import python_generators, stream
 from probe.training.precision import products
 
 Output = str | int | None
-"""The place of the logits in a model's output: a key, attribute or position; None = all of it."""
+"""The key, attribute or index of the logits in a model's output; None = all of it."""
 
 Call = Callable[..., object]
 """A user-defined call of a model on a batch (B, ...), which returns its output."""
@@ -30,8 +34,8 @@ class ModelCall:
         call: Function that calls the model on a batch x and returns its output; None =
             `model(x)` for a tensor, `model(*x)` for a tuple, `model(**x)` for a
             mapping.
-        output: Key, attribute or position of the logits in the output; None = the
-            output itself.
+        output: Key, attribute or index of the logits in the output; None = the output
+            itself.
 
     >>> import torch
     >>> ModelCall(call=lambda model, x: (model(x + 1), "more"), output=0)(nn.ReLU(), torch.zeros(1))
@@ -81,8 +85,8 @@ class Called(nn.Module):
 def logits_of(output: object, where: Output) -> Tensor:
     """Return the logits (B, K) from a model's return value.
 
-    A tensor is returned as it is, even if `where` is a name or the position 0 or -1:
-    some models return more than the logits in training mode only.
+    A tensor is returned as it is, even if `where` is a name or the index 0 or -1: some
+    models return more than the logits in training mode only.
 
     Args:
         output: The model's return value.
@@ -135,7 +139,7 @@ def tensors_of(output: object) -> list[Tensor]:
 
 
 def _parts(output: object) -> Mapping[str | int, object]:
-    """Return the parts of an output by the keys, attributes or positions that name them."""
+    """Return the parts of an output by key, attribute or index."""
     if isinstance(output, dict):
         return output
     if dataclasses.is_dataclass(output):
@@ -231,7 +235,7 @@ Positions = tuple[int, ...] | Literal["last"]
 """Positions of a sequence, from 0; `last` = another one in each example."""
 
 PositionMask = tuple[int, int, int]
-"""The input that tells which positions count, by index; the way in `kept_by`; and their number."""
+"""The index of the input that tells which positions count, the index in `masks_from`, and L."""
 
 _DRAWS = 4
 
@@ -239,8 +243,9 @@ _DRAWS = 4
 def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Positions]:
     """Find the positions of sequences that the logits depend on at the end of a network.
 
-    Such as the class token of a vision transformer, or the last token of a language
-    model: those of the last value (B, L, C) of each length L that has a gradient.
+    Examples are the class token of a vision transformer, and the last token of a
+    language model. They are found in the last value (B, L, C) of each length L on which
+    the logits depend.
 
     Args:
         model: A copy of the network, in eval mode.
@@ -271,8 +276,8 @@ def position_masks(
 ) -> dict[int, PositionMask | None]:
     """Find the input that tells which positions of sequences count for the logits.
 
-    These are the positions that have a gradient, whatever the values are: noise is
-    added to them, as units that are never active have none either.
+    A position counts if the logits have a gradient by its values. Noise is added to the
+    values, as units that are not active have no gradient either.
 
     Args:
         model: A copy of the network, in eval mode.
@@ -280,9 +285,8 @@ def position_masks(
         call: The call that gives the logits.
 
     Returns:
-        The input by length, None where other positions count in each example and no
-        input tells which; lengths of which the same positions count in all examples are
-        left out.
+        The input by length; None if no input tells which positions count. Lengths are
+        left out if the same positions count in all examples.
     """
     redraw_zeros(model)
     draws = stream(0, "padding")
@@ -305,13 +309,13 @@ def position_masks(
 def _mask_of(x: Value, counts: Tensor) -> PositionMask | None:
     """Return the input that tells which positions (B, L) count, None if there is none."""
     for index, tensor in enumerate(tensors(x)):
-        for number, kept in enumerate(kept_by(tensor, counts.shape[1])):
+        for number, kept in enumerate(masks_from(tensor, counts.shape[1])):
             if torch.equal(kept, counts):
                 return index, number, counts.shape[1]
     return None
 
 
-def kept_by(tensor: Tensor, length: int) -> list[Tensor]:
+def masks_from(tensor: Tensor, length: int) -> list[Tensor]:
     """Return the ways in which an input may tell the positions (N, L) that count.
 
     Args:
@@ -334,8 +338,9 @@ def _sequence_gradients(
 ) -> list[Tensor]:
     """Return the gradient of the logits by each module's output (B, L, C), in execution order.
 
-    Outputs that the logits do not depend on are left out. Each module's output is cut off
-    from what came before, so that its gradient shows only what the next modules read.
+    Outputs that the logits do not depend on are left out. Each module's output is
+    detached from earlier ones, so that its gradient shows only what the next modules
+    read.
 
     draws: the source of noise that is added to each output, None for no noise.
     """
@@ -354,14 +359,14 @@ def _sequence_gradients(
             noise = torch.randn(output.shape, generator=draws, device="cpu")
             value = value + noise.to(value) * (1 + value.abs().mean())
         values.append(value.requires_grad_())
-        # A clone: what follows may write into it.
+        # A clone, as the next modules may write into it.
         return values[-1].clone()
 
     with torch.enable_grad(), undisturbed(x), ExitStack() as hooks:
         for module in model.modules():
             hooks.enter_context(module.register_forward_hook(note))
         logits = call(model.eval(), x)
-        # Not the sum: after a norm it would be the same whatever the values are.
+        # Weighted, as after a norm the plain sum would be constant.
         weights = torch.linspace(1, 2, logits.numel(), device=logits.device).view_as(
             logits
         )
@@ -373,10 +378,9 @@ def _sequence_gradients(
 
 @torch.no_grad()
 def redraw_zeros(model: nn.Module) -> None:
-    """Draw the matrices of a network that are 0, through which no gradient passes.
+    """Draw the matrices of a network that are 0, as no gradient passes through them.
 
-    Such as the head of an untrained vision transformer, which reads what it will when
-    trained.
+    An example is the head of an untrained vision transformer.
     """
     draw = stream(0, "zeros")
     for matrix in model.parameters():
@@ -386,7 +390,7 @@ def redraw_zeros(model: nn.Module) -> None:
 
 
 def _are_last(reached: Tensor, x: Value) -> bool:
-    """Return whether the only position (B, L) reached is the last that a mask among x keeps."""
+    """Return whether the one position reached, (B, L), is the last that a mask in x keeps."""
     masks = (tensor for tensor in tensors(x) if tensor.shape == reached.shape)
     kept = (keep for mask in masks for keep in (mask != 0, mask == 0))
     return any(torch.equal(last_kept(keep), reached.long().argmax(1)) for keep in kept)

@@ -121,13 +121,15 @@ class Naming(TorchFunctionMode):
     Args:
         names: The numbers of calls, shared by all runs of a model.
         state: The tags of the model's parameters and buffers, by the tensors' ids.
-        met: Function to call with each new value and its name.
+        on_value: Function to call with each new value and its name.
     """
 
-    def __init__(self, names: Names, state: Mapping[int, Tag], met: OnValue) -> None:
+    def __init__(
+        self, names: Names, state: Mapping[int, Tag], on_value: OnValue
+    ) -> None:
         super().__init__()
         self.names = names
-        self.met = met
+        self.on_value = on_value
         self._state = state
         self._before: Counter[Hashable] = Counter()
         # Tensors within transforms of torch.func with their tags, by their memory.
@@ -168,14 +170,14 @@ class Naming(TorchFunctionMode):
 
         Subclasses record the call here, or return a value without running the call.
         """
-        result, written = watched(call)
+        result, written = run_watched(call)
         # Before the result is named: it may be a view of what was overwritten.
         self.overwrite(call, written)
         for at in written:
-            self.met((call.number, -1 - at), call.inputs[at])
+            self.on_value((call.number, -1 - at), call.inputs[at])
         return self.name_result(call.number, call.inputs, result)
 
-    def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
+    def on_changed_view(self, name: Name, parents: tuple[Name, ...]) -> None:
         """Handle a value that changed because its memory was written through another view.
 
         Args:
@@ -210,8 +212,8 @@ class Naming(TorchFunctionMode):
             # Nested and sparse tensors have no aliases.
             if not is_input or self.name_of(tensor)[0] == number or unusual(tensor):
                 return tensor
-            # Not a view, which gives dimensions of size 1 other strides: kernels go by
-            # these.
+            # Not by a view, which may change the strides of dimensions of size 1: torch
+            # chooses kernels by strides.
             return cast(Tensor, torch.ops.aten.alias(tensor))
 
         result = tree_map_only(Tensor, apart, result)
@@ -222,14 +224,14 @@ class Naming(TorchFunctionMode):
                 self.tag(
                     tensor, (number, index), None if shared is None else inputs[shared]
                 )
-                self.met((number, index), tensor)
+                self.on_value((number, index), tensor)
         return result
 
     def name_of(self, tensor: Tensor) -> Name:
         """Return the name of the current content of a tensor of any shape.
 
         If its memory was written through another view since it was named, it is a new
-        value, which is named after the old value and all of these writes.
+        value, named after the old one and the writes.
         """
         if (tag := self._tag_of(tensor)) is None:
             return FOREIGN
@@ -240,8 +242,8 @@ class Naming(TorchFunctionMode):
             return LIVE
         parents = (tag.name, *changes)
         name = (self.names.call("seen through a view", parents), 0)
-        self.seen_through(name, parents)
-        self.met(name, tensor)
+        self.on_changed_view(name, parents)
+        self.on_value(name, tensor)
         return name
 
     def tag(
@@ -264,7 +266,7 @@ class Naming(TorchFunctionMode):
         """Give the tensors of the input, each (B, ...), their names."""
         for at, tensor in enumerate(tensors(x)):
             self.tag(tensor, (INPUT[0], at))
-            self.met((INPUT[0], at), tensor)
+            self.on_value((INPUT[0], at), tensor)
 
     def overwrite(self, call: TorchCall, written: Sequence[int]) -> None:
         """Rename the inputs that a call wrote into, and note the write for all their views.
@@ -315,7 +317,7 @@ class Naming(TorchFunctionMode):
         return tag if tag is not None and tag.run in (self, None) else None
 
 
-def watched(call: TorchCall) -> tuple[Any, list[int]]:
+def run_watched(call: TorchCall) -> tuple[Any, list[int]]:
     """Run a call and find the inputs that it wrote into.
 
     Torch counts the writes into every tensor's memory for autograd.
@@ -350,14 +352,14 @@ def _holds(tensor: Tensor, content: int | Tensor) -> bool:
 
 
 def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
-    """Find the first tensor that shares memory with another one.
+    """Find the first of other tensors that shares memory with a tensor.
 
     Args:
         tensor: A tensor of any shape.
         others: The tensors to search.
 
     Returns:
-        Its index in `others`, None if no tensor shares memory.
+        Its index in `others`, None if none shares memory.
 
     >>> import torch
     >>> x = torch.ones(2, 3)
@@ -377,7 +379,7 @@ def _memory_of(tensor: Tensor) -> int:
 
 def eagerly() -> AbstractContextManager[object]:
     """Run a block without torch's compiler, whose calls could not be followed."""
-    # Where nothing has asked for the compiler, its slow import is saved.
+    # If nothing has imported the compiler, its slow import is avoided.
     if sys.modules.keys() & {"torch._dynamo", "torch.nn.attention.flex_attention"}:
         return torch.compiler.set_stance("force_eager")  # type: ignore[no-any-return]
     return nullcontext()
@@ -388,9 +390,8 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Questions of a model's code to a tensor whose answers hold no value of it. They are no
-# step of the computation, are answered at once, also for a value that was not computed,
-# and need no name.
+# Questions of a model's code to a tensor whose answers do not depend on its values. They
+# are not steps of the computation, and can be answered for a value that was not computed.
 _QUESTIONS = words(
     "shape dtype device ndim layout requires_grad is_leaf grad_fn is_cuda is_cpu "
     "is_mps is_xpu is_xla is_meta is_mkldnn is_sparse is_quantized is_nested itemsize "
@@ -398,5 +399,5 @@ _QUESTIONS = words(
     "__len__ is_contiguous is_floating_point is_complex is_signed is_inference "
     "is_conj is_neg element_size get_device has_names"
 )
-# But to ask for a size that depends on the data is to read a value.
+# Where a size depends on the data, asking for it reads a value.
 _OF_SIZE = words("shape size numel nelement nbytes __len__")

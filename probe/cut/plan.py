@@ -84,7 +84,7 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
         The plans, in the order of the features.
     """
     planned = list(map(_first_plan, progress(features)))
-    # Before a value that mixes examples, or behind it, there may be others that do not.
+    # Values upstream or downstream of one that mixes examples may not mix them.
     mixed = set[Name]()
     unmixed = set[Name]()
     for _ in range(_TRIES):
@@ -175,14 +175,14 @@ def _training_pass(feature: Feature) -> Pass:
     # Downstream of the logits nothing is trained: the modes of training do not matter.
     if not trace.trained(feature.frozen):
         return trace.large
-    if composed := _composed(feature):
-        return composed
+    if combined := _combined_pass(feature):
+        return combined
     partly = PartlyEval(copied(trace.model), feature).train()
     sample = first(trace.sample, trace.examples)
     return follow(partly.model, trace.names, trace.state, sample, trace.call)
 
 
-def _composed(feature: Feature) -> Pass | None:
+def _combined_pass(feature: Feature) -> Pass | None:
     """Return the training pass of a feature, combined from a pass in eval mode and one in training.
 
     Each module's calls come from the pass in its mode. The result is None if the modes
@@ -260,7 +260,7 @@ def _plan_cut(
     if written & feature.upstream & state:
         raise Failed("training downstream of it writes to a buffer that it depends on")
     costs = _costs(trained_pass, trace, barred)
-    steady = _steady(trace, trained_pass)
+    steady = _steady_calls(trace, trained_pass)
     cut = minimum_cut(trained_pass, feature.upstream, state, costs, steady)
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
@@ -274,11 +274,10 @@ def _plan_cut(
 def _costs(
     trained_pass: Pass, trace: Trace, barred: Collection[Name]
 ) -> dict[Name, int]:
-    """Return the cost of each value that may be kept, which must have a row per example.
+    """Return the cost of each value that may be kept: it has a row per example, and is not barred.
 
-    The cost is twice the bytes of an example, so that a view can cost a little more
-    than its base: of values of equal size the last is kept, but keeping a view saves no
-    work.
+    The cost is twice the bytes of an example, and 1 more for a view. If several cost
+    the same, the last is kept, which saves the most work; but a view saves none.
     """
     # A view has no memory of its own: it is stored as the values that it looks at.
     views = set[Name]().union(*(step.views for step in trained_pass.steps.values()))
@@ -290,27 +289,29 @@ def _costs(
     }
 
 
-def _steady(trace: Trace, trained_pass: Pass) -> set[int]:
+def _steady_calls(trace: Trace, trained_pass: Pass) -> set[int]:
     """Return the calls that do the same in training as in eval mode, now and later.
 
-    Only functions without a numeric argument count, as a number may change with mode,
-    time or chance, and only if both modes call them alike.
+    They are calls of certain functions that both modes call with the same arguments.
+    Sums are among them only without a number, which may change with mode, time or
+    chance.
     """
     if trained_pass.drawn:
-        return set()  # the code may have chosen its way by what it drew
+        return set()  # the code may have branched by the numbers drawn
     # Calls of the same function on the same values are told apart only by their count,
-    # which changes where the code leaves one out.
-    ways: dict[object, set[str]] = {}
+    # which changes if the code leaves out a call.
+    settings_of_call: dict[object, set[str]] = {}
     for step in trained_pass.steps.values():
-        ways.setdefault((step.function, step.parents), set()).add(step.settings)
+        settings_of_call.setdefault((step.function, step.parents), set()).add(
+            step.settings
+        )
     steady = set[int]()
     for number, step in trained_pass.steps.items():
         # A call has the same number in both modes, as only its tensors count, but not
         # its settings.
         other = trace.large.steps.get(number)
-        same = other is not None and ways[step.function, step.parents] == {
-            other.settings
-        }
+        settings = settings_of_call[step.function, step.parents]
+        same = other is not None and settings == {other.settings}
         no_number = not any(map(str.isdigit, step.settings))
         if same and (step.function in _FIXED or (step.function in _SUMS and no_number)):
             steady.add(number)

@@ -88,7 +88,7 @@ class PlannedCut:
             held |= self.feature.trace.given_frozen
         return held
 
-    def whole(self) -> PartlyEval:
+    def model_to_train(self) -> PartlyEval:
         """Return a copy of the model in training mode, its frozen part held fixed.
 
         Unless the cut is slow, the copy takes kept values in place of inputs.
@@ -101,8 +101,8 @@ class PlannedCut:
             module = PartlyEval(model, feature)
         if self.extends_graph:
             module.extend_graph()
-        # What is held asks for no gradient, and what is frozen stays in eval mode:
-        # `PartlyEval`.
+        # Held parameters require no gradient. `PartlyEval` keeps frozen modules in eval
+        # mode.
         state = named_state(module.model)
         held = {id(state[name]) for name in self.held & state.keys()}
         for parameter in module.parameters():
@@ -111,7 +111,7 @@ class PlannedCut:
 
     def split(self) -> Split:
         """Return the prefix and the tail; the tail has its own copy of the parameters."""
-        module = self.whole()
+        module = self.model_to_train()
         tail: nn.Module = module
         if self.chain is not None:
             tail = nn.Sequential(*links_of(module.model)[self.chain :])
@@ -119,7 +119,7 @@ class PlannedCut:
         if self.plan:
             prefix = Prefix(self.feature.trace, self.plan)
         in_model = named_state(module.model)
-        # Of several names of a tensor the first.
+        # Reversed, so that a tensor with several names has the first.
         state_of_tail = reversed(named_state(tail).items())
         in_tail = {id(tensor): name for name, tensor in state_of_tail}
         held = self.held
@@ -128,9 +128,9 @@ class PlannedCut:
             for name, tensor in in_model.items()
             if name not in held and id(tensor) in in_tail
         }
-        # Values that nothing reads need no rule for fresh ones.
-        unread = fresh.keys() - self.feature.trace.behind_logits
-        # A chain's tail holds nothing of what is frozen.
+        # Parameters that nothing reads need no rule that writes them.
+        unread = fresh.keys() - self.feature.trace.upstream_of_logits
+        # The tail of a chain has no frozen tensors.
         held_tensors = {id(in_model[name]) for name in held & in_model.keys()}
         return Split(
             feature=self.feature.name,
@@ -164,8 +164,8 @@ class PlannedCut:
         if whole or (reason and self.feature.around):
             cut = self.run_whole(reason)
         elif reason:
-            calmer = replace(self.feature, around=reason)
-            [cut] = planned([replace(self, feature=calmer)])
+            in_eval = replace(self.feature, around=reason)
+            [cut] = plan_and_check([replace(self, feature=in_eval)])
         return cut._on_more_examples(x) if cut.slow else cut
 
     def _on_more_examples(self, x: Value) -> "PlannedCut":
@@ -191,32 +191,30 @@ class PlannedCut:
         Raises:
             InputError: The feature does not stay fixed.
         """
-        cut = replace(
-            self,
-            plan=None,
-            slow=slow,
-            chain=None,
-        )
+        cut = replace(self, plan=None, slow=slow, chain=None)
         trace = self.feature.trace
         with comparing(trace.sample):
-            stays_fixed(self.feature, cut.whole(), slow)
-            # What the user's code raises here, it raises in the training, too.
+            stays_fixed(self.feature, cut.model_to_train(), slow)
+            # An error of the user's code will be raised in the training, too.
             with suppress(Exception):
                 return cut._with_gradients(first(trace.sample, trace.examples))
         return cut
 
     def _with_gradients(self, value: Value) -> "PlannedCut":
-        """Return the cut whose tail gets its gradients, for which frozen values may require some.
+        """Return the cut; its frozen values require gradients if its tail would else lack some.
 
-        Reentrant checkpointing gives none to weights whose input requires none.
+        Reentrant checkpointing gives no gradients to weights whose input requires none.
         """
         extended = replace(self, extends_graph=True)
         is_trained = self.feature.trace.trained(self.held)
-        if not is_trained or same_gradients(self.whole(), extended.whole(), value):
+        models = (self.model_to_train(), extended.model_to_train())
+        if not is_trained or same_gradients(*models, value):
             return self
         return extended
 
-    def checked(self, plan: CutPlan | str, reference: ReferenceValues) -> "PlannedCut":
+    def with_checked_plan(
+        self, plan: CutPlan | str, reference: ReferenceValues
+    ) -> "PlannedCut":
         """Return the cut of a plan that passes all checks, else one that runs the whole model.
 
         Args:
@@ -232,13 +230,8 @@ class PlannedCut:
         try:
             if isinstance(plan, str):
                 raise Failed(plan)
-            cut = replace(
-                self,
-                plan=plan,
-                slow="",
-                chain=None,
-            )
-            return cut._compared(plan, reference)
+            cut = replace(self, plan=plan, slow="", chain=None)
+            return cut._with_checked_tail(plan, reference)
         except Failed as failure:
             slow = str(failure)
         # The user's code, run in a way that it was not written for.
@@ -247,14 +240,19 @@ class PlannedCut:
         try:
             return self.run_whole(slow)
         except InputError:
-            # The code around it may be what moves it in training mode.
-            calmer = replace(self.feature, around="its value changes in training mode")
+            # The code around it may change it in training mode.
+            in_eval = replace(self.feature, around="its value changes in training mode")
             with suppress(InputError):
-                return replace(self, feature=calmer).run_whole(slow)
+                return replace(self, feature=in_eval).run_whole(slow)
             raise
 
-    def _compared(self, plan: CutPlan, reference: ReferenceValues) -> "PlannedCut":
-        """Return the cut with the simpler tail if that passes; raises Failed if neither does."""
+    def _with_checked_tail(
+        self, plan: CutPlan, reference: ReferenceValues
+    ) -> "PlannedCut":
+        """Return the cut, with the simple tail of a chain if that passes the checks, too.
+
+        Raises Failed if the cut does not pass them.
+        """
         if not reference.repeats:
             raise Failed(
                 "the model gives different outputs for the same input in eval mode "
@@ -264,11 +262,11 @@ class PlannedCut:
         cut = self
         if reference.has_own_backward:
             cut = self._with_gradients(reference.kept(plan))
-        tail = cut.whole()
+        tail = cut.model_to_train()
         if not reference.is_same(plan, tail):
             raise Failed("its two parts together do not give the model's output")
         reference.same_training(self.feature, plan, tail)
-        # A chain's links take the kept values as they are.
+        # The links of a chain cannot make kept values require gradients.
         chain = None if cut.extends_graph else _chain_end(self.feature, plan)
         if chain is not None:
             links = nn.Sequential(*links_of(tail.model)[chain:])
@@ -280,7 +278,7 @@ class PlannedCut:
         return replace(cut, chain=chain)
 
 
-def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
+def plan_and_check(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
     """Plan and check cuts of one trace, which share their passes.
 
     Args:
@@ -298,7 +296,9 @@ def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
         reference = ReferenceValues(trace, plans)
         checked = []
         for cut, (feature, plan) in zip(cuts, plans, strict=True):
-            checked.append(replace(cut, feature=feature).checked(plan, reference))
+            checked.append(
+                replace(cut, feature=feature).with_checked_plan(plan, reference)
+            )
         return tuple(checked)
 
 
@@ -318,7 +318,7 @@ def _read_facts(trace: Trace, name: Name, facts: TensorFacts) -> TensorFacts:
     facts = replace(facts, axis=axis, input_index=index)
     if facts.dim != 0 or len(facts.example) != 2:
         return facts
-    if axis != "first" and trace.large.in_step(name):
+    if axis != "first" and trace.large.is_read_by_position(name):
         facts = replace(facts, read=trace.positions.get(facts.example[0], ()))
     channels = facts.channel_dim(axis)
     lengths = [size for dim, size in enumerate(facts.example) if dim != channels]

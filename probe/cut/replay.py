@@ -35,7 +35,7 @@ from probe.cut.names import (
     TorchCall,
     alias,
     eagerly,
-    watched,
+    run_watched,
 )
 from probe.cut.plan import CutPlan
 from probe.cut.trace import (
@@ -117,7 +117,7 @@ class Replay(PartlyEval):
         # A copy of this module has other tensors, which are known by their ids.
         if self._tags_of != id(self.model):
             live = Tag(None, LIVE, [])
-            # Alive: their ids are theirs.
+            # Kept alive, so that no other tensors get their ids.
             self._tagged = list(named_state(self.model).values())
             tags = dict.fromkeys(map(id, self._tagged), live)
             self._tags = tags | state_tags(self.model, self._plan.frozen)
@@ -164,9 +164,9 @@ class Replaying(Naming):
         values: Mapping[Name, Tensor],
         sizes: Sizes,
         extends_graph: bool = False,
-        met: OnValue = lambda name, tensor: None,
+        on_value: OnValue = lambda name, tensor: None,
     ) -> None:
-        super().__init__(plan.names, state, met)
+        super().__init__(plan.names, state, on_value)
         self.plan = plan
         self._values = values
         self._sizes = sizes
@@ -209,8 +209,8 @@ class Replaying(Naming):
     def describe(self, call: TorchCall) -> Any:
         """Return the result of a call without running it."""
         step = self.plan.steps[call.number]
-        # What it would have written to gets its new name, so that later readers ask for
-        # that.
+        # The inputs that it would have written into get their new names, by which later
+        # calls read them.
         self.overwrite(call, step.overwritten)
         for index in step.overwritten:
             tensor = call.inputs[index]
@@ -224,11 +224,11 @@ class Replaying(Naming):
                 self._outdated.append(tensor)
             else:
                 tensor.copy_(value)
-        leaves = [self._returned(call, leaf) for leaf in step.leaves]
+        leaves = [self._leaf_value(call, leaf) for leaf in step.leaves]
         return tree_unflatten(leaves, step.tree)
 
-    def _returned(self, call: TorchCall, leaf: Leaf) -> object:
-        """Return a part of what a call would return."""
+    def _leaf_value(self, call: TorchCall, leaf: Leaf) -> object:
+        """Return a part of the value that a call would return."""
         if isinstance(leaf, PlainValue):
             return leaf.value
         if isinstance(leaf, PassedInput):
@@ -249,13 +249,13 @@ class Replaying(Naming):
         if self._outdated and any(base is not None for base in bases):
             self.failed = True
             raise NotKept("the model reads a value that a missing one would overwrite")
-        result, written = watched(real)
-        # A placeholder and the value in its place have one tag, so both know of a
-        # write.
+        result, written = run_watched(real)
+        # A placeholder and the value in its place share a tag, so that a write renames
+        # both.
         call.number = LIVE[0] if live else call.number
         self.overwrite(call, written)
         for at in written:
-            self.met((call.number, -1 - at), real.inputs[at])
+            self.on_value((call.number, -1 - at), real.inputs[at])
         if not live:
             return self.name_result(call.number, real.inputs, result)
         for tensor in tensors_in(result):
@@ -267,8 +267,8 @@ class Replaying(Naming):
         """Return the kept value that a placeholder stands for; raises NotKept if there is none."""
         name = self.name_of(holder)
         tag = holder._probe_tag
-        # One object for all readers: what is trained may write into it, and others then
-        # see it.
+        # One object for all readers, as trained code may write into it, which the others
+        # must see.
         if holder.served is not None and (holder.served_as == name or tag.name == LIVE):
             return holder.served
         if name not in self._values:

@@ -3,10 +3,10 @@
 A value at which a model can be cut is kept. A later pass that has the same weights
 upstream of it starts there (see `replay`): all of the model's code runs, but calls
 upstream are skipped. No value is kept once the code leaves the path on which it was
-traced, or takes a number out of a value that depends on weights: what becomes of
-numbers, the names of values do not show. Where passes cannot be shared after all, as
-values have other shapes, or the code draws at random, writes into weights or buffers,
-or asks for what was not kept, `NotKept` is raised: then each pass has to be run alone.
+traced, or reads a number from a value that depends on weights: the names of values do
+not follow numbers. `NotKept` is raised if passes cannot be shared after all: values
+have other shapes, or the code draws at random, writes into weights or buffers, or asks
+for what was not kept. Each pass has to be run alone then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,9 +40,8 @@ from probe.modules import tensors_in
 from probe.seeding import global_states, python_draws
 
 _BATCH = 128
-_WORTH = (
-    2e7  # operations of such a batch in a call, below which following calls costs more
-)
+# Operations of such a batch in a call; with fewer, following calls costs more time.
+_WORTH = 2e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +75,7 @@ class Starts:
 
     @classmethod
     def at(cls, cuts: Sequence[Cut]) -> "Starts":
-        """Plan to start at features, where no weight downstream changes what is kept there.
+        """Plan to start at features whose kept values do not change with weights downstream.
 
         Args:
             cuts: Cuts of one model at the features, by depth.
@@ -140,13 +139,13 @@ class Passes:
         rows = tensors(x)
         shapes = starts.trace.shapes.items()
         self._sizes = {name: shape.at(len(rows[0])) for name, shape in shapes}
-        # By plan; and the weights upstream that were exchanged.
+        # By the number of the plan: the values kept, and the weights exchanged upstream.
         inputs: Mapping[Name, Tensor] = dict(zip(at_input.kept, rows, strict=True))
         self._values = {0: inputs}
         self._exchanged = {0: frozenset[str]()}
 
     @property
-    def save_work(self) -> bool:
+    def saves_work(self) -> bool:
         """Whether any value was kept."""
         return len(self._values) > 1
 
@@ -188,8 +187,8 @@ class Passes:
         return logits
 
     def _starting_at(self, number: int) -> "_Resuming":
-        """Return a pass that starts at the values of a plan, and keeps those of deeper ones."""
-        # Copies: what is served may be written into.
+        """Return a pass that starts at the values of a plan, and keeps those of deeper plans."""
+        # Copies, as the pass may write into them.
         values = {name: value.clone() for name, value in self._values[number].items()}
         run = _Resuming(
             self._starts.trace,
@@ -220,12 +219,13 @@ class _Resuming(Replaying):
         values: Mapping[Name, Tensor],
         sizes: Sizes,
     ) -> None:
-        super().__init__(plan, state, values, sizes, met=self._keep)
+        super().__init__(plan, state, values, sizes, on_value=self._keep)
         self.state = state
         self.wanted = set[Name]()
         self.computed: dict[Name, Tensor] = {}
         self._traced = trace.large
-        self._follows = True  # the path of the trace, knowing all that matters
+        # Until a call leaves the traced path, or reads a number that depends on weights.
+        self._on_path = True
 
     def perform(self, call: TorchCall) -> Any:
         """Skip a call upstream of the start, and run any other."""
@@ -233,18 +233,18 @@ class _Resuming(Replaying):
             raise NotKept("the code replaces the content of a tensor")
         if self.plan.again.get(call.number) is False:
             return self.describe(call)
-        self._follows &= call.number in self._traced.steps
-        self._follows &= not any(map(_has_tensors, tree_leaves(call.args)))
+        self._on_path &= call.number in self._traced.steps
+        self._on_path &= not any(map(_has_tensors, tree_leaves(call.args)))
         result = self.compute(call, live=call.number == LIVE[0])
         writes = call.parents != tuple(map(self.name_of, call.inputs))
         if call.inputs and not writes and not tensors_in(result):
             upstream = self._traced.upstream(call.parents)
-            self._follows &= upstream <= self._traced.steps.keys() | {INPUT[0]}
+            self._on_path &= upstream <= self._traced.steps.keys() | {INPUT[0]}
         return result
 
     def _keep(self, name: Name, tensor: Tensor) -> None:
         """Keep a value that is wanted; raise NotKept if its shape is not the expected one."""
-        if not self._follows or name not in self._sizes:
+        if not self._on_path or name not in self._sizes:
             return
         expected = self._sizes[name][0], self.plan.shapes[name].dtype
         if (tuple(tensor.shape), tensor.dtype) != expected:

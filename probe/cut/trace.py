@@ -93,7 +93,7 @@ class PassedInput:
 
 @dataclass(frozen=True)
 class PlainValue:
-    """A part of what a call returned that is no tensor."""
+    """A part of a call's return value that is no tensor."""
 
     value: object
 
@@ -196,11 +196,11 @@ class Pass:
                     waiting += [parent[0] for parent in self.steps[call].parents]
         return frozenset(calls)
 
-    def in_step(self, name: Name) -> bool:
-        """Return whether a sequence's positions are those of the head, which reads it or its sums.
+    def is_read_by_position(self, name: Name) -> bool:
+        """Return whether a path leads from a sequence to the logits without attention.
 
-        The head of a decoder reads what an encoder says by attention alone, at other
-        positions.
+        Then its positions are those that the head reads. A decoder's head reads an
+        encoder's sequence by attention only, at other positions.
         """
         reached = {name}
         for step in self.steps.values():
@@ -248,7 +248,7 @@ class Trace:
         return self.large.upstream([self.large.logits])
 
     @cached_property
-    def behind_logits(self) -> frozenset[str]:
+    def upstream_of_logits(self) -> frozenset[str]:
         """Names of the parameters and buffers that the logits depend on."""
         return self.depends_on(self.needed)
 
@@ -283,7 +283,7 @@ class Trace:
     def trained(self, held: frozenset[str]) -> frozenset[str]:
         """Return the names of the parameters that the logits depend on and that are not held."""
         parameters = dict(self.model.named_parameters(remove_duplicate=False))
-        return (self.behind_logits - held) & parameters.keys()
+        return (self.upstream_of_logits - held) & parameters.keys()
 
     def depends_on(self, calls: frozenset[int]) -> frozenset[str]:
         """Return the names of the parameters and buffers among the calls."""
@@ -342,14 +342,13 @@ def trace(
     with undisturbed(sample), explained(sample):
         copy = modules.copied(model).requires_grad_(True).eval()
         names = Names()
-        # Of the user's model: in a copy, parameters that share memory no longer do.
+        # From the user's model, as in a copy parameters no longer share memory.
         state = {
             names.call("state", group): group for group in modules.state_groups(model)
         }
         batches = first(sample, LARGE), first(sample, _SMALL)
         if any(module._non_persistent_buffers_set for module in copy.modules()):
-            # The first pass may make buffers for the inputs' size: followed are only
-            # later ones.
+            # A pass that is not followed: it may make buffers for the inputs' size.
             with torch.no_grad(), global_stream(stream(0, "check")):
                 call(copy, mapped(batches[1], torch.clone))
         large, small = (follow(copy, names, state, batch, call) for batch in batches)
@@ -367,8 +366,8 @@ def trace(
         names,
         state,
         large,
-        _compared(large, small.shapes, n),
-        _compared(large, _outputs(large, small), n),
+        _facts_for_any_batch(large, small.shapes, n),
+        _facts_for_any_batch(large, _outputs(large, small), n),
         sample,
         n,
         call,
@@ -377,9 +376,10 @@ def trace(
 
 
 def _outputs(large: Pass, small: Pass) -> dict[Name, TensorFacts]:
-    """Return the shapes in a small pass of the modules' outputs in a large one, by run of a module.
+    """Return the shapes in a small pass of the modules' outputs, by their names in a large one.
 
-    The batches may have taken different paths to them.
+    The k-th run of a module in one pass is matched with the k-th in the other, as the
+    batches may have taken different paths to them.
     """
     outputs: dict[Name, TensorFacts] = {}
     for module in {visit.module for visit in large.visits}:
@@ -389,12 +389,12 @@ def _outputs(large: Pass, small: Pass) -> dict[Name, TensorFacts]:
     return outputs
 
 
-def _compared(
+def _facts_for_any_batch(
     large: Pass,
     small: Mapping[Name, TensorFacts],
     n: int,
 ) -> dict[Name, TensorFacts]:
-    """Return the shapes of the values of n examples, and of fewer, for any number of examples."""
+    """Return the shapes of values for any batch size, from those for n examples and for fewer."""
     return {
         name: facts.compared(small[name], n)
         for name, facts in large.shapes.items()
@@ -438,8 +438,8 @@ def follow(
     sample = mapped(sample, torch.clone)
     run.tag_input(sample)
     modules.forget(model)
-    chance = every_global_stream(stream(0, "trace"))
-    with modules.kept_buffers(model), chance, run.visiting(model), eagerly(), run:
+    seeded = every_global_stream(stream(0, "trace"))
+    with modules.kept_buffers(model), seeded, run.visiting(model), eagerly(), run:
         drawn = python_draws()
         logits = run.name_of(call(model, sample))
         return replace(run.recorded, logits=logits, drawn=drawn())
@@ -583,7 +583,7 @@ class _Tracing(Naming):
     def _describe(self, name: Name, tensor: Tensor) -> None:
         self.recorded.shapes[name] = TensorFacts.of(tensor)
 
-    def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
+    def on_changed_view(self, name: Name, parents: tuple[Name, ...]) -> None:
         self.recorded.steps[name[0]] = Step("seen through a view", parents, (name,))
         if parents[0] in self.names.sized_by_data:
             self.names.sized_by_data.add(name)
@@ -591,7 +591,7 @@ class _Tracing(Naming):
     def perform(self, call: TorchCall) -> Any:
         """Run a call and record it as a step; note values whose size depends on the data."""
         self._check_parameters(call)
-        # A call draws at random if torch's generators are not where they were.
+        # A call draws at random if it changes the state of torch's generators.
         before = global_states()
         work = self._counter.get_total_flops()
         shapes = _DynamicShapes()  # type: ignore[no-untyped-call]
@@ -629,7 +629,7 @@ class _Tracing(Naming):
         """Describe a call that has returned."""
         values, tree = tree_flatten(returned)
         leaves = _leaves(values, call.inputs)
-        # What was written into has the name of this call now.
+        # Inputs that were written into have the name of this call now.
         names = enumerate(map(self.name_of, call.inputs))
         written = tuple(at for at, name in names if name == (call.number, -1 - at))
         indexes = [leaf.index for leaf in leaves if isinstance(leaf, NewTensor)]
@@ -662,11 +662,7 @@ class _Tracing(Naming):
         self._running.append(name)
 
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
-        """Record the visit of a module that has returned its output.
-
-        Noted are the names and shapes of the output's tensors, those among them that
-        belong to packed sequences, and the work until now.
-        """
+        """Record the visit of a module that has returned its output."""
         with torch._C.DisableTorchFunction():  # these questions are not the model's
             names = tuple(map(self.name_of, tensors_of(output)))
             shapes = tuple(map(TensorFacts.of, tensors_of(output)))

@@ -33,7 +33,7 @@ _Cells = tuple[
 
 _AVALANCHE = "eval_exp,training_exp,eval_accuracy,"
 _ONE = "keep the lines of one in a file of its own"
-# What NumPy 2 writes around a number, and NumPy 1 does not.
+# NumPy 2 writes `np.float64(...)` around a number, NumPy 1 does not.
 _NUMBER = r"(?:np\.float64\()?(\d+(?:\.\d+)?(?:e-?\d+)?)"
 _COUNT = r"(\d{1,9})"  # Python refuses to read a number of thousands of digits
 
@@ -140,8 +140,8 @@ def _summarizes(table: NDArray[np.float64]) -> bool:
     """Return whether the last row holds means or standard deviations of the others."""
     above = table[:-1]
     learned = np.tri(len(table) - 1, table.shape[1], dtype=bool)
-    # Of all tasks, of those learned, where others are 0 or any number, or without the
-    # last row.
+    # Means may be over all tasks, over those learned (others being 0, or any number),
+    # or without the last row.
     kinds = (
         np.ma.masked_invalid(above),
         np.ma.masked_less_equal(above, 0),
@@ -149,11 +149,11 @@ def _summarizes(table: NDArray[np.float64]) -> bool:
         np.ma.masked_invalid(above[:-1]),
     )
     last = table[-1]
-    # A single number is the mean of others by chance.
+    # A single number may be the mean of the others by chance.
     if not last.any() or np.isfinite(last).sum() < 2:
         return False
     for rows in kinds:
-        # Of nearly equal rows, as at the ceiling, the last is the mean as well.
+        # If rows are nearly equal, as at the ceiling, the last may equal their mean, too.
         if len(rows) < 2 or not (rows.std(0) > 4 * _ROUNDING).any():
             continue
         for line in (rows.mean(0), rows.std(0), rows.std(0, ddof=1)):
@@ -198,7 +198,7 @@ def _check_size(path: Path) -> None:
 
 
 def _check_shape(path: Path, *sizes: int) -> None:
-    # With a header, labels and a row before any training.
+    # 2 more, for a header or labels, and a row before any training.
     if max(sizes, default=0) > _MOST_TASKS + 2:
         raise InputError(
             f"{path} has {max(sizes)} rows or columns: give {_MOST_TASKS} tasks or less"
@@ -219,7 +219,7 @@ def _read_csv(path: Path) -> _Cells:
         return _read_avalanche(path, lines[1:]), True, True
     _check_shape(path, len(lines), 1 + max(line.count(",") for line in lines))
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines) if row]
-    header, labels = _have_names(rows)
+    header, labels = _header_and_labels(rows)
     names = list(rows[0]) if header else []
     if labels:
         names += [row[0] for row in rows]
@@ -231,23 +231,24 @@ def _read_csv(path: Path) -> _Cells:
     return np.loadtxt(cells, delimiter=",", comments=None, ndmin=2), header, labels
 
 
-def _have_names(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
+def _header_and_labels(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     """Return whether the first row is a header, and whether the first column holds labels."""
-    corner = not rows[0][0]
-    # In a smaller table, 0 and 1 are accuracies as well.
-    if not corner and max(len(rows), len(rows[0])) <= 2:
+    empty_corner = not rows[0][0]
+    # In a table of at most 2 by 2, 0 and 1 may be accuracies or the numbers of tasks.
+    if not empty_corner and max(len(rows), len(rows[0])) <= 2:
         return False, False
-    # A row of names that recur in the first column, as those of tasks do.
+    # The names of the first row, as those of tasks, are also the last in the first column.
     names = rows[0][1:]
-    same = (
-        corner
+    names_recur = (
+        empty_corner
         and all(names)
         and len({*names}) > 1
         and names == [row[0] for row in rows[1:]][-len(names) :]
     )
-    header = same or _are_labels(rows[0][corner:]) or _count_up(rows)
-    labels = same or _are_labels([row[0] for row in rows[header:]])
-    return header and (labels or not corner), labels
+    header = names_recur or _are_labels(rows[0][empty_corner:]) or _count_up(rows)
+    labels = names_recur or _are_labels([row[0] for row in rows[header:]])
+    # Without labels, an empty corner is an accuracy that was not measured.
+    return header and (labels or not empty_corner), labels
 
 
 def _read_avalanche(path: Path, lines: Sequence[str]) -> NDArray[np.float64]:
@@ -295,7 +296,10 @@ def _read_avalanche(path: Path, lines: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _are_labels(cells: Sequence[str]) -> bool:
-    """Return whether cells are text, or numbers that count up, from 0 or 1 without a corner."""
+    """Return whether cells are text, or whole numbers that count up from 0 or 1.
+
+    The first cell may be the text in the corner of the table.
+    """
     return bool(cells) and any(
         all(_is_text(cell) or cell == str(at + first) for at, cell in enumerate(cells))
         for first in (-1, 0, 1)

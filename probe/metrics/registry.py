@@ -68,17 +68,16 @@ def metric(
     scorecard: bool = True,
     public: str = "",
 ) -> _Decorator:
-    """Register a function as a metric of an accuracy matrix R, (T+1, T), and of inputs by name.
+    """Mark a function as a metric, of an accuracy matrix R, (T+1, T), or of counts.
 
-    The metric accepts arrays and lists in place of a matrix or counts.
+    `registered` finds it. It accepts arrays and lists in place of a matrix or counts.
 
     Args:
         after: The name of the argument k, tasks learned, if the metric is defined after
             each task.
         needs: The names of the inputs of `probe.metrics.scorecard.scorecard` that the
             metric takes.
-        scorecard: Whether tables compute the metric; False for a function of anything
-            but R.
+        scorecard: Whether tables compute the metric, from R and the inputs that it needs.
         public: The name in `probe.metrics`, if another metric already has the
             function's name.
 
@@ -88,8 +87,8 @@ def metric(
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a function so that its first argument may be an array, and mark it as a metric."""
-        signed = signature(function)
-        first, *others = signed.parameters.values()
+        declared = signature(function)
+        first, *others = declared.parameters.values()
         # The type that the first argument is converted to, by its annotation.
         kind = next(
             (kind for kind in _CONVERSIONS if kind in str(first.annotation)), ""
@@ -107,7 +106,7 @@ def metric(
         # Documentation and type checkers show that arrays are accepted.
         if kind:
             parameters = [first.replace(annotation=f"{kind} | ArrayLike"), *others]
-            vars(converted)["__signature__"] = signed.replace(parameters=parameters)
+            vars(converted)["__signature__"] = declared.replace(parameters=parameters)
         name = function.__name__
         paper = function.__module__.rpartition(".")[2]
         mark = Metric(converted, after, needs, scorecard, public or name, paper, name)

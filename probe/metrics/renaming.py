@@ -1,8 +1,8 @@
 """The accuracy after the best renaming of the predicted classes.
 
 A network whose outputs are permuted has an accuracy near 0 and has forgotten nothing:
-labels or the order of classes were mixed up. A renaming that returns most of what was
-lost tells so.
+labels or the order of classes were mixed up. If a renaming returns most of what was
+lost, the outputs were renamed.
 """
 
 import numpy as np

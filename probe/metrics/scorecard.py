@@ -1,6 +1,6 @@
 """All metrics of an accuracy matrix at once, with a reason for each that cannot be computed.
 
-`probe.metrics.registry.metric` registers a function of R in the module of its paper.
+`probe.metrics.registry.metric` marks a function of R in the module of its paper.
 The scorecard, `probe metrics`, the tables of studies and `probe list` then include it.
 """
 

@@ -1,6 +1,6 @@
 """Data read into tensors, once, batch after batch, with a progress bar.
 
-What transforms and samplers draw from the global generators comes from a named stream.
+Transforms and samplers draw from the global generators, which a named stream seeds.
 """
 
 import sys
@@ -88,8 +88,8 @@ def _in_order(
 ) -> DataLoader[Any]:
     """Return a loader of all examples in the order of the dataset, or of some of them.
 
-    Shuffling and `drop_last` serve training. Of an iterable dataset each worker may
-    read all. Loaders and samplers of other classes are returned unchanged.
+    Shuffling and `drop_last` serve training. Each worker may read all of an iterable
+    dataset. Loaders and samplers of other classes are returned unchanged.
 
     Args:
         loader: The loader.
@@ -135,24 +135,28 @@ def _few(data: Any) -> Subset[Any]:
 
 
 def _check_draws(
-    data: Any, as_batch: Callable[[object], Batch], rows: Sequence[Tensor] | None = None
+    data: Any,
+    as_batch: Callable[[object], Batch],
+    columns_read: Sequence[Tensor] | None = None,
 ) -> None:
     """Read a few examples again, and warn if they are drawn at random.
 
     Args:
         data: The data.
         as_batch: Function that makes a batch of an item.
-        rows: The tensors of what was read; None = the data have an index, and are read
-            later.
+        columns_read: The tensors of what was read; None = the data have an index, and
+            are read later.
 
     Raises:
         InputError: They are drawn from a generator that is not torch's, numpy's or
             Python's.
     """
-    # Twice with one seed, then with another; what was read is the first, if it is given.
-    readings = [] if rows is None else [[column[:_FEW] for column in rows]]
+    # Twice with one seed, then with another. What was read counts as the first reading.
+    readings = []
+    if columns_read is not None:
+        readings.append([column[:_FEW] for column in columns_read])
     for seed in (0, 0, 1)[len(readings) :]:
-        few = data if rows is not None else _few(data)
+        few = _few(data) if columns_read is None else data
         if isinstance(data, DataLoader):
             few = _in_order(data, few=True)
         with every_global_stream(stream(seed, "read")):
@@ -200,7 +204,7 @@ def _each_item(items: Iterable[object]) -> Iterator[object]:
     except InputError:
         raise
     except Exception as error:
-        # That of the item after the last one that was given, counted from 0.
+        # `number` items came before the one that failed.
         raise InputError(
             f"item {number} of the data cannot be read: {described(error)}"
         ) from error
@@ -225,37 +229,37 @@ def read(
         InputError: The data or the arguments are invalid, see `Examples.of`.
     """
     _check_arguments(limit, budget, scratch)
-    source = data
     items, expected, batched = _stream(
         _in_order(data, limit) if isinstance(data, DataLoader) else data
     )
-    chance = every_global_stream(stream(0, "read"))
     # The data set inside of loaders and subsets.
-    while isinstance(data, DataLoader | Subset):
-        data = data.dataset
+    dataset = data
+    while isinstance(dataset, DataLoader | Subset):
+        dataset = dataset.dataset
     if expected is not None and limit is not None:
         expected = min(expected, limit)
-    item_format = partial(
-        as_batch, batched, hasattr(data, "targets_task_labels"), label, columns, names
-    )
-    if _is_indexed(data):
-        _check_draws(source, item_format)
-    with progress_bar("reading", expected, progress) as advance, chance:
+    has_task_ids = hasattr(dataset, "targets_task_labels")
+    item_format = partial(as_batch, batched, has_task_ids, label, columns, names)
+    # Indexed data are checked before the long reading, others after it.
+    if _is_indexed(dataset):
+        _check_draws(data, item_format)
+    seeded = every_global_stream(stream(0, "read"))
+    with progress_bar("reading", expected, progress) as advance, seeded:
         batches = _batches(items, limit, item_format)
         if not (sample := next(batches, None)):
             raise InputError("the data hold no examples: give at least one")
-        # A third: training needs memory too, and so may others.
+        # A third of it: training needs memory, too, and so may other processes.
         room = free_memory(torch.device("cpu")) // 3 if budget is None else budget
         folder = Path(tempfile.gettempdir() if scratch is None else scratch)
-        rows = _gathered(
+        columns_read = _gathered(
             chain([sample], batches), expected, room, folder, advance, progress
         )
     # An iterator cannot be read again.
-    if not _is_indexed(data) and not hasattr(source, "__next__"):
-        _check_draws(source, item_format, rows)
-    if isinstance(source, DataLoader) and limit is None:
-        _warn_of_sampling(source, len(rows[0]))
-    *values, labels = rows
+    if not _is_indexed(dataset) and not hasattr(data, "__next__"):
+        _check_draws(data, item_format, columns_read)
+    *values, labels = columns_read
+    if isinstance(data, DataLoader) and limit is None:
+        _warn_of_sampling(data, len(labels))
     return like(sample[0], values), labels
 
 
@@ -296,12 +300,12 @@ def _gathered(
     advance: Callable[[int], object],
     progress: bool,
 ) -> list[Tensor]:
-    """Return the tensors of all examples, (N, ...), in memory or, beyond the budget, in files.
+    """Return the tensors of all examples, (N, ...), in memory or, beyond `budget` bytes, in files.
 
-    If their number is unknown, the memory doubles as needed, up to twice the bytes of
-    the rows.
+    If the number of examples is unknown, the room for them is doubled as needed.
     """
-    rows, files = list[Tensor](), list[MappedRows]()
+    columns = list[Tensor]()
+    files = list[MappedRows]()
     n = capacity = unreleased = 0
     for x, y in batches:
         batch = [*tensors(x), y]
@@ -313,39 +317,41 @@ def _gathered(
             )
             capacity = _capacity(end, capacity, expected, budget // max(1, size))
             folder = scratch if capacity * size > budget else None
-            before = [column[:n] for column in rows]
-            rows, files = _enlarged(before, files, batch, capacity, folder)
-        for column, tensor in zip(rows, batch, strict=True):
+            before = [column[:n] for column in columns]
+            columns, files = _enlarged(before, files, batch, capacity, folder)
+        for column, tensor in zip(columns, batch, strict=True):
             column[n:end] = tensor
         n = end
         unreleased += sum(tensor.nbytes for tensor in batch)
-        # Not for each example: it takes longer than to write it.
+        # Not after each batch: releasing a batch takes longer than writing it.
         if unreleased > _ENOUGH:
             unreleased = 0
             _release_pages(files)
         advance(len(y))
     _release_pages(files)
     if files and progress:
-        used = show_size(sum(column[:n].nbytes for column in rows))
+        used = show_size(sum(column[:n].nbytes for column in columns))
         print(
             f"{used} of data are in a file in {scratch} until this process ends",
             file=sys.stderr,
         )
-    # Memory that is not used is given back.
-    unused = not files and n < capacity
-    return [column[:n].clone() if unused else column[:n] for column in rows]
+    columns = [column[:n] for column in columns]
+    if not files and n < capacity:
+        # A copy gives back the memory that is not used.
+        return [column.clone() for column in columns]
+    return columns
 
 
 def _capacity(needed: int, before: int, expected: int | None, fitting: int) -> int:
     """Return the number of rows to make room for: the needed ones, and some more at a time.
 
-    before: the rows that there was room for, 0 at first; expected: all rows, if their
-    number is known; fitting: the rows that fit into the budget.
+    before: the number that there was room for, 0 at first; expected: the number of all
+    rows, None if it is unknown; fitting: the number that fits into the budget.
     """
     if not before and expected is not None:
         return max(needed, expected)
     doubled = max(needed, _START, 2 * before)
-    # What fits into the budget is never refused for what doubling would take.
+    # Rows that fit into the budget stay in memory, even if twice as many would not.
     return fitting if needed <= fitting < doubled else doubled
 
 
@@ -356,23 +362,25 @@ def _enlarged(
     n: int,
     folder: Path | None,
 ) -> tuple[list[Tensor], list[MappedRows]]:
-    """Return n rows like those of each tensor of a batch, the first copied from those before.
+    """Return columns of n rows, one for each tensor of a batch, and the files that hold them.
 
-    They are in memory, or, in a folder, in files, which are returned too.
+    They begin with copies of the columns before. Without a folder they are in memory,
+    and there are no files.
     """
-    rows, files = list[Tensor](), list[MappedRows]()
+    columns = list[Tensor]()
+    files = list[MappedRows]()
     for tensor in batch:
         shape = tensor.shape[1:]
         if folder is None:
-            rows.append(torch.empty((n, *shape), dtype=tensor.dtype, device="cpu"))
+            columns.append(torch.empty((n, *shape), dtype=tensor.dtype, device="cpu"))
         else:
             files.append(MappedRows(folder, n, shape.numel(), tensor.dtype))
-            rows.append(files[-1].rows.view(n, *shape))
-    for old, new in zip(before, rows, strict=False):
+            columns.append(files[-1].rows.view(n, *shape))
+    for old, new in zip(before, columns, strict=False):
         for piece, target in zip(pieces(old), pieces(new), strict=False):
             target[: len(piece)] = piece
             _release_pages([*files_before, *files])
-    return rows, files
+    return columns, files
 
 
 def _release_pages(files: Iterable[MappedRows]) -> None:

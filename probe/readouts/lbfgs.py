@@ -100,7 +100,7 @@ class LogisticLoss:
 
     def weight(self, parameters: Tensor) -> Tensor:
         """Return W (K, D) of parameters (K, D + 1) in the coordinates of the search."""
-        return _turned(parameters[:, :-1], None if self._axes is None else self._axes.T)
+        return _turn(parameters[:, :-1], None if self._axes is None else self._axes.T)
 
     def __call__(self, parameters: Tensor) -> Evaluation:
         """Return the objective at parameters (K, D + 1), the last column being the biases."""
@@ -121,11 +121,11 @@ class LogisticLoss:
             slope += p @ rows
             bias_slope += p.sum(1, keepdim=True)
         value = self._C * loss + weight.square().sum() / 2
-        gradient = torch.cat([_turned(slope, self._axes), bias_slope], 1).mul_(self._C)
+        gradient = torch.cat([_turn(slope, self._axes), bias_slope], 1).mul_(self._C)
         return Evaluation(value, gradient, curvature_weight)
 
 
-def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
+def _turn(weight: Tensor, axes: Tensor | None) -> Tensor:
     """Return W or its gradient (K, D), float64, in the coordinates of `axes`; None = unchanged."""
     return weight if axes is None else (weight.to(axes.dtype) @ axes).double()
 
@@ -263,14 +263,14 @@ def _direction(gradient: Tensor, steps: tuple[_Step, ...], curvature: Tensor) ->
     1).
     """
     if not steps:
-        return _divided(-gradient, curvature)
+        return _divide(-gradient, curvature)
     moves = torch.stack([step.move for step in steps])
     changes = torch.stack([step.change for step in steps])
     products = moves @ changes.T
     upper = products.triu()
     downhill = moves @ -gradient.view(-1, 1)
     shares = torch.linalg.solve_triangular(upper, downhill, upper=True)
-    rest = _divided(-gradient - (changes.T @ shares).view_as(gradient), curvature)
+    rest = _divide(-gradient - (changes.T @ shares).view_as(gradient), curvature)
     newest = changes[-1]
     rest *= products[-1, -1] / torch.dot(newest, newest / curvature.flatten())
     gaps = products.diagonal()[:, None] * shares - changes @ rest.view(-1, 1)
@@ -278,7 +278,7 @@ def _direction(gradient: Tensor, steps: tuple[_Step, ...], curvature: Tensor) ->
     return rest.add_((moves.T @ weights).view_as(rest))
 
 
-def _divided(change: Tensor, curvature: Tensor) -> Tensor:
+def _divide(change: Tensor, curvature: Tensor) -> Tensor:
     """Return a gradient or its change over the curvature, all (K, D + 1).
 
     Weights and biases keep a sum of 0 over all classes, as gradients do: in other

@@ -11,12 +11,12 @@ from probe.analysis.units import Activity
 from probe.batch import Value, arranged, mapped, tensors
 from probe.cut.cuts import Cuts
 from probe.cut.interface import Cut, CutFacts, TensorFacts
-from probe.cut.model_call import explained, kept_by
+from probe.cut.model_call import explained, masks_from
 from probe.errors import InputError
 from probe.readouts.pooling import Layout, Pooling, layout_of
 from probe.training.evaluation import batch_size_for
 
-_FEW = 4  # positions that are read side by side, however wide
+_FEW = 4  # positions that are read side by side, however wide they are
 
 Matrices = dict[str, tuple[Tensor, str]]
 """The values (N, D) of each feature, float32, one row per example, and their layout in words."""
@@ -116,7 +116,7 @@ def _mask(cuts: Sequence[Cut], x: Value) -> Tensor | None:
     mask = _mask_in(x)
     values = list(chain.from_iterable(cut.facts.value for cut in cuts))
     if mask is None:
-        mask = _mask_told(values, arranged(x, cuts[0].facts.inputs))
+        mask = _mask_by_padding(values, arranged(x, cuts[0].facts.inputs))
     if mask is None and any(value.read == "last" for value in values):
         # The head reads the last id that is not 0, see `positions_read`.
         ids = (t for t in tensors(x) if t.ndim == 2 and not t.is_floating_point())
@@ -129,7 +129,8 @@ def _mask_in(x: Value) -> Tensor | None:
 
     A mask has `mask` in its name, and is of 0 and 1, or 0 where positions are kept and
     negative elsewhere; with `pad` in its name 1 is padding, as in torch. Among inputs
-    without names it is beside token ids, which are all the same where it drops them.
+    without names, it has the shape of token ids, all of which are the same where it
+    drops positions.
     """
     if isinstance(x, Tensor):
         return None
@@ -149,12 +150,12 @@ def _mask_in(x: Value) -> Tensor | None:
     return None
 
 
-def _mask_told(values: Sequence[TensorFacts], x: Value) -> Tensor | None:
-    """Return the positions (N, L) that count as an input tells, None if no value has such."""
+def _mask_by_padding(values: Sequence[TensorFacts], x: Value) -> Tensor | None:
+    """Return the positions (N, L) that count by the padding of a value, None if it has none."""
     for value in values:
         if isinstance(value.padding, tuple):
             index, number, length = value.padding
-            return kept_by(tensors(x)[index], length)[number]
+            return masks_from(tensors(x)[index], length)[number]
     return None
 
 
@@ -183,11 +184,10 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     axis = tensor.axis
     remark = ""
     shape = tuple(tensor.example)
-    # Of a sequence (L, C) that the network's head reads at some positions, these are read.
+    # If the network's head reads a sequence (L, C) at some positions, these are read.
     head = tensor.read if pooling.pool == "bins" else ()
     if head and (head != "last" or length == shape[0]):
-        # A few positions may be told apart by the head; the mean of many is what it
-        # reads.
+        # The head may tell a few positions apart; of many it reads the mean.
         count = 1 if head == "last" else len(head)
         bins = count if count <= _FEW or count * shape[1] <= pooling.width else 1
         return Layout(
@@ -200,7 +200,7 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
         channels = tensor.channel_dim(axis)
         if channels is None and length in shape and 1 < min(shape) < max(shape):
             channels = 1 - shape.index(length)
-        # Of more positions, the first are prompts; fewer are each of several, as by
+        # More positions begin with prompts; of fewer, each stands for several, as by
         # strides.
         if channels is not None and 1 < shape[1 - channels] < 2 * length:
             return Layout(

@@ -28,7 +28,7 @@ from probe.tasks import Task
 from probe.training.precision import products
 from probe.validation import configuration
 
-# Of the table of distances that is in memory at a time.
+# The part of the table of distances that is in memory at a time.
 _ROWS = 512
 _COLUMNS = 8192
 
@@ -331,14 +331,14 @@ def read(
                 f"the feature is not finite for {half} examples: train with a lower "
                 "learning_rate"
             )
-    chance = every_global_stream(stream(0, "readout"))  # a user-defined one may draw
+    seeded = every_global_stream(stream(0, "readout"))  # a user-defined one may draw
     with (
         torch.no_grad(),
         torch.autocast(x.device.type, enabled=False),
         products("fp32"),
-        chance,
+        seeded,
     ):
-        result = _predicted(settings, x, y, test, classes)
+        result = _predict(settings, x, y, test, classes)
     if not isinstance(result, Read):
         result = Read(predicted=result)
     predicted: object = result.predicted
@@ -355,7 +355,7 @@ def read(
     )
 
 
-def _predicted(
+def _predict(
     settings: Readout,
     x: Tensor,
     y: Tensor,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-_PIECE = 2**15  # numbers, of which float64 stays in a CPU's cache
+_PIECE = 2**15  # numbers whose float64 fit into a CPU's cache
 
 
 def standardization(x: Tensor) -> Callable[[Tensor], Tensor]:
@@ -28,7 +28,7 @@ def standardization(x: Tensor) -> Callable[[Tensor], Tensor]:
     mean = exact.float()
     parts = x.split(max(1, _PIECE // x.shape[1]))
     squares = [(part - mean).double().square().sum(0) for part in parts]
-    # The deviation from the rounded mean is larger by how much that was rounded.
+    # About the rounded mean, the variance is larger by the square of the rounding error.
     variance = torch.stack(squares).sum(0) / len(x) - (exact - mean).square()
     scale = variance.clamp(min=0).sqrt().float()
     scale.masked_fill_((x.amax(0) == x.amin(0)) | (scale == 0), 1.0)

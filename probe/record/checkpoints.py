@@ -135,7 +135,7 @@ def matching_files(
     Args:
         pattern: The pattern.
         allowed: The fields that the pattern may have.
-        needed: Fields of which the pattern must have exactly one.
+        needed: The fields, exactly one of which the pattern must have.
 
     Returns:
         The paths, each with its fields; numbers are without leading zeros.

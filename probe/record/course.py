@@ -36,8 +36,8 @@ class Accuracy(NamedTuple):
 class Course:
     """The accuracies of a network, and of a readout of its layers, every few steps.
 
-    There is a reading after each task, too: it marks the step at which a training that
-    is resumed from this task goes on.
+    There is a reading after each task, too: a training that is resumed from this task
+    goes on at its step.
 
     Attributes:
         every: The steps between two readings.
@@ -70,16 +70,16 @@ class Course:
     ) -> None:
         samples = {}
         for name, split in examples.splits.items():
-            indices = _drawn(split.y.cpu(), stream(seed, "course", name))
+            indices = _draw(split.y.cpu(), stream(seed, "course", name))
             samples[name] = split.take(indices)
         self.every = every
         self.test = samples["test"]
         self.train = samples.get("train")
         self._path = path
         self.layers = layers
-        self._rows = _stored(path)
+        self._rows = _read_rows(path)
         self._size = _size(path)
-        # A process that recorded the tasks again may have been killed before the last.
+        # The file ends earlier if a process that recorded tasks again was killed.
         seen = [row.tasks_seen for row in self._rows if row.tasks_seen <= learned]
         self.learned = max(seen, default=0)
         self.step = 0
@@ -91,14 +91,15 @@ class Course:
         return min(steps, default=-1)
 
     def _drop_after(self, step: int) -> None:
-        """Drop the rows of later steps, and go on counting from this one."""
+        """Drop the rows of steps after this one, and count on from it."""
         self._rows = [row for row in self._rows if row.step <= step]
         self.step = max(step, 0)
 
     def go_to(self, learned: int) -> None:
-        """Set the number of tasks learned; training starts again there unless that is new.
+        """Set the number of tasks learned.
 
-        The rows since then are dropped: they are of the earlier training.
+        If it is not higher than before, the training has started again there, and later
+        rows, of the earlier training, are dropped.
         """
         if learned <= self.learned:
             step = self._first_step(learned)
@@ -143,7 +144,7 @@ class Course:
         return pd.DataFrame(self._rows, columns=list(Accuracy._fields))
 
 
-def _stored(path: Path) -> list[Accuracy]:
+def _read_rows(path: Path) -> list[Accuracy]:
     """Read the rows of a file; none if there is no file; raises InputError if it is damaged."""
     if not path.exists():
         return []
@@ -163,20 +164,20 @@ def _stored(path: Path) -> list[Accuracy]:
 
 
 def _size(path: Path) -> int:
-    """Return the size of a file in bytes, 0 if there is none: another one if it was written."""
+    """Return the size of a file in bytes, 0 if there is none; it differs if others wrote it."""
     if not path.exists():
         return 0
     return path.stat().st_size
 
 
-def _drawn(y: Tensor, generator: torch.Generator) -> Tensor:
+def _draw(y: Tensor, generator: torch.Generator) -> Tensor:
     """Draw the indices of at most 1,000 examples of balanced classes, ascending.
 
     As many of each class as can be: one random example of each class, a second one of
     each, and so on, until 1,000 are drawn.
 
     >>> y = torch.tensor([0] * 3000 + [1] * 400)
-    >>> y[_drawn(y, torch.Generator())].bincount().tolist()
+    >>> y[_draw(y, torch.Generator())].bincount().tolist()
     [600, 400]
     """
     order = permutation(len(y), generator)

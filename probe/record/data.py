@@ -98,7 +98,7 @@ def keep_data(path: Path, train: AnyExamples, test: AnyExamples) -> None:
         for split, stored, examples in zip(
             _SPLITS, load_data(path), (train, test), strict=True
         ):
-            # Of a mapping of inputs, the kinds have its names, in their order.
+            # The kinds of a mapping of inputs include its names, in order.
             same_kinds = kinds(stored.x) == kinds(examples.x)
             columns = _columns(stored)
             others = [column.cpu() for column in _columns(examples)]

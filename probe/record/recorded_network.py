@@ -100,8 +100,8 @@ class RecordedNetwork:
     def layer_predictions(self, course: Course) -> dict[str, Tensor]:
         """Return the classes (N,) that the nearest class mean predicts from each layer, by layer.
 
-        They are predicted for the N test examples of a course; there are none without
-        training examples or layers.
+        The N examples are the test examples of the course. Without training examples or
+        layers, nothing is predicted.
 
         Raises:
             InputError: A layer does not exist, or does not run.
@@ -111,7 +111,7 @@ class RecordedNetwork:
         device = device_of(self.model, course.test.y.device)
         train = course.train.to(device)
         test = course.test.to(device)
-        groups = _competing(train, test, task_aware=self.called.task_aware)
+        groups = _competing_groups(train, test, task_aware=self.called.task_aware)
         call = self.called.model_call
         predictions = {}
         with self._undisturbed(test.x, course.step):
@@ -127,7 +127,7 @@ class RecordedNetwork:
             train_features = feature_matrices(cuts, train.x, self.batch_size)
             test_features = feature_matrices(cuts, test.x, self.batch_size)
             for layer in course.layers:
-                # Of the classes of all tasks, or of one task after another.
+                # Among the classes of all tasks, or of each task in turn.
                 predicted = torch.full_like(test.y, -1)
                 for train_rows, test_rows in groups:
                     result = read(
@@ -184,7 +184,7 @@ class RecordedNetwork:
         return pad(logits, (0, max(missing, 0)), value=NEVER)
 
 
-def _competing(
+def _competing_groups(
     train: AnyExamples, test: AnyExamples, *, task_aware: bool
 ) -> list[tuple[Any, Any]]:
     """Return the training and test examples whose classes compete with each other.

@@ -68,7 +68,7 @@ class Watcher(Protocol):
     """A comparison of the network in training with the network at the start."""
 
     def begin(self, model: Model, folder: Path) -> None:
-        """Take the network as it is as that at the start, unless an earlier process has saved one.
+        """Make the present network that at the start, unless an earlier process has saved one.
 
         Args:
             model: The network in training, and its call.
@@ -76,7 +76,7 @@ class Watcher(Protocol):
         """
 
     def restart(self) -> None:
-        """Take the network as it is as that at the start."""
+        """Make the present network that at the start."""
 
     def after_step(self, lock: Callable[[], None]) -> None:
         """Count a step of the training, and compare if it is time to.
@@ -221,7 +221,7 @@ class Recorder:
 
     def _try_model(self) -> None:
         """Try on a few examples what would otherwise fail after hours of training."""
-        # A model without shapes yet would get them here, and with them its weights.
+        # A lazy model is not tried: it would get its shapes, and so its weights, here.
         if not any(map(is_lazy, plain_state(self.model).values())):
             self._network.state()
             test = self._examples.splits["test"]
@@ -231,7 +231,7 @@ class Recorder:
                 self._network.layer_predictions(self._course)
 
     def _keep_data(self, name: str | None, splits: Mapping[str, AnyExamples]) -> None:
-        """Save the examples to train and test on or, if their source has a name, only their hash.
+        """Save the examples to train and test on, or only their hash if their source has a name.
 
         Nothing is saved without training examples. Raises InputError if the folder has
         others.
@@ -289,8 +289,7 @@ class Recorder:
 
         Raises:
             InputError: The number is out of range, another recorder has this run, or
-                the model fails on the test data; in that case its weights are saved all
-                the same.
+                the model fails on the test data; its weights are saved even then.
             NotWritten: The disk is full.
         """
         if learned > len(self.tasks):
@@ -320,7 +319,7 @@ class Recorder:
             self._watch.restart()
 
     def _new_course(self, every: int | None, layers: Sequence[str]) -> Course | None:
-        """Return the course, None without `every`; raises InputError for layers without it."""
+        """Return the course, None without `every`; raises InputError if layers cannot be read."""
         has_train = "train" in self._examples.splits
         if layers and (every is None or not has_train or isinstance(layers, str)):
             raise InputError(
@@ -365,8 +364,8 @@ class Recorder:
     def after_step(self) -> None:
         """Count a step of the training; after each `every`-th, add to `course` and its file.
 
-        With `diff=`, the network is compared with that at the start after each
-        `every`-th of its.
+        With `diff=`, the network is also compared with that at the start, after each
+        `every`-th step of the watch.
 
         The network is tested on at most 1,000 of the test examples, drawn by the seed
         class by class, and each of `layers` by the nearest class mean of as many
@@ -435,7 +434,7 @@ class Recorder:
     def _write(
         self, rows: Mapping[int, NDArray[Any]], hashes: Mapping[int, str]
     ) -> None:
-        """Make these the rows of the run, in its file first; hashes of other rows are ignored."""
+        """Replace the rows of the run, first in its file, then here; drop hashes of other rows."""
         hashes = {row: sha for row, sha in hashes.items() if row in rows}
         record = replace(self._record, rows=rows, hashes=hashes)
         record.write(self.folder)
@@ -447,7 +446,7 @@ class Recorder:
         equal = [f"that at {t}" for t in hashes if t != row and hashes[t] == sha]
         # Before any training, the networks of several seeds may be equal.
         for other in recording.read_runs(self.folder) if row else ():
-            # Of the same learner and order, but for the seed.
+            # A run of the same learner and order, with another seed.
             run = other.run
             is_same = run._replace(seed=self.run.seed) == self.run
             if is_same and run != self.run and other.hashes.get(row) == sha:

@@ -84,7 +84,7 @@ class RunRecord:
         run: The run.
         tasks: The classes of each task.
         numbers: The task ids in the data, None if the classes tell the tasks apart.
-        output: Key, attribute or position of the logits in the model's output; None =
+        output: Key, attribute or index of the logits in the model's output; None =
             all of it.
         head: The head of the evaluation, None = all outputs compete.
         called: Whether a function called the model on batches; the function is not
@@ -201,7 +201,7 @@ def read_run(folder: Path) -> RunRecord | None:
 
 def read_runs(root: Path) -> list[RunRecord]:
     """Return the records of all runs; raises InputError if one is damaged."""
-    # A path that is too long has no folders, as its reading tells.
+    # Not `Path.is_dir`, which raises for a path that is too long.
     if not os.path.isdir(root):
         return []
     folders = sorted(root.glob("runs/*/order-*/seed-*"))
@@ -210,7 +210,7 @@ def read_runs(root: Path) -> list[RunRecord]:
 
 
 def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
-    """Check that a run has the tasks of the others, and that an order's name means one order.
+    """Check that a run has the tasks of the others, and no other order under the same name.
 
     Args:
         record: The run.
@@ -262,7 +262,7 @@ class Recording:
         data: The file of the examples, None if they were not saved.
         reference: The name and hash of examples that were not saved.
         records: The record of each run, tasks in the run's order.
-        output: Key, attribute or position of the logits in the model's output; None =
+        output: Key, attribute or index of the logits in the model's output; None =
             all of it.
         head: The head of the evaluation, None = all outputs compete.
         called: Whether a function called the model on batches; the function is not

@@ -31,12 +31,12 @@ It is lower than any logit of a trained network, so that the output never wins; 
 finite, so that training can start from it.
 """
 
-_LARGE = 2**26  # bytes of a tensor
-_TIMES = 200  # of those that are stored
+_LARGE = 2**26  # bytes that a tensor may always take
+_TIMES = 200  # bytes that a tensor may take for each that is stored
 
-# Where training programs keep the state dict among other things.
+# Keys under which training programs keep the state dict, among other things.
 _HOLDERS = ("state_dict", "model_state_dict", "model")
-# What DataParallel and Lightning write before every name.
+# The prefixes that DataParallel and Lightning write before every name.
 _PREFIXES = ("module.", "model.")
 _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
 # In folders of transformers and accelerate; an index lists the files of one network.
@@ -86,7 +86,7 @@ def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
         raise InputError(
             f"{path} has {listed(shown)}, expected tensors by name: {_REMEDY}"
         )
-    content = _chosen(states, path, weights)
+    content = _choose(states, path, weights)
     for name, value in content.items():
         if not _is_plain(value):
             raise InputError(
@@ -107,7 +107,7 @@ class Fit(NamedTuple):
     """A state that was loaded.
 
     Attributes:
-        notes: Notes on what the network has not, and on a head with fewer outputs.
+        notes: Notes on tensors that the network lacks, and on a head with fewer outputs.
         outputs: The number of outputs of a head that has more in the network, None
             without one.
     """
@@ -123,8 +123,8 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
         model: The network; after an error it may hold some of the new tensors.
         state: Tensors that match by name, shape and kind of number. Prefixes of
             wrappers, and one prefix of all names, are ignored; tied weights may be
-            missing under all names but one; a linear head may have fewer outputs, of
-            which the others are never predicted.
+            missing under all names but one; a linear head may have fewer outputs than
+            in the network, which never predicts the others.
         name: The name of the state, for messages.
 
     Returns:
@@ -167,7 +167,7 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
 def _load(model: nn.Module, state: dict[str, Tensor]) -> tuple[list[str], str]:
     """Load a state into a model in place.
 
-    Returns the names that the model has not, and why the state does not fit, "" if it does.
+    Returns the names that the model lacks, and why the state does not fit, "" if it does.
     """
     try:
         missing, unexpected = model.load_state_dict(state, strict=False) or ([], [])
@@ -180,7 +180,7 @@ def _load(model: nn.Module, state: dict[str, Tensor]) -> tuple[list[str], str]:
 
 
 def _add_tied(model: nn.Module, state: dict[str, Tensor], name: str) -> None:
-    """Give tied tensors that a state lacks the value of those that it has."""
+    """Give a tied tensor that a state lacks the value under another of its names."""
     if any(map(is_lazy, model.parameters())):
         return
     expected = model.state_dict()
@@ -201,7 +201,7 @@ def _check_types(model: nn.Module, state: Mapping[str, Tensor], name: str) -> No
     parameters = dict(model.named_parameters(remove_duplicate=False))
     for key, tensor in state.items():
         dtype = getattr(parameters.get(key), "dtype", tensor.dtype)
-        # Of the same kind are two precisions of floats, but not floats and integers.
+        # Floats of two precisions are of the same kind, floats and integers are not.
         if not (
             torch.can_cast(tensor.dtype, dtype) and torch.can_cast(dtype, tensor.dtype)
         ):
@@ -220,7 +220,7 @@ def _prefix(names: Iterable[str], expected: Collection[str], where: str) -> str:
     It is "" if no prefix does better. Raises InputError if several prefixes do equally
     well, as those of two networks.
     """
-    # The number of names that each prefix makes expected ones; it ends with a dot.
+    # By prefix, which ends with a dot: the number of names that are expected without it.
     counts = Counter[str]()
     for name in names:
         for start in (0, *(dot.end() for dot in re.finditer(r"\.", name))):
@@ -312,7 +312,7 @@ def write_tensors(content: object, path: Path) -> None:
         try:
             torch.save(_compact(content), file)
         except RuntimeError as error:
-            # What torch says of a full disk; the reason is beneath it.
+            # Torch's error on a full disk has the reason as its context.
             if isinstance(error.__context__, OSError):
                 raise error.__context__ from None
             raise
@@ -382,7 +382,7 @@ def read_content(path: Path) -> object:
         check_unpacked(path)
         if path.name.endswith(".index.json"):
             shards = sorted(set(json.loads(path.read_text())["weight_map"].values()))
-            # In the folder of the index, whatever it says.
+            # Only files in the folder of the index, whatever folders it names.
             return reduce(
                 or_, [read_content(path.parent / Path(shard).name) for shard in shards]
             )
@@ -451,7 +451,7 @@ def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:
     return states
 
 
-def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, Any]:
+def _choose(states: _States, path: Path, weights: str | None) -> Mapping[str, Any]:
     """Return the state dict at a key or under a prefix; by default the one at a usual key.
 
     Raises InputError if another one could be meant, as it has names in common or all

@@ -2,8 +2,8 @@
 
 Symmetric uncertainty measures how much two discrete variables say about each other:
 
-    SU(X, Y) = 2 IG(X|Y) / (H(X) + H(Y)),  IG(X|Y) = H(X) - H(X|Y) = H(X) + H(Y) - H(X,
-    Y)
+    SU(X, Y) = 2 IG(X|Y) / (H(X) + H(Y))
+    IG(X|Y) = H(X) - H(X|Y) = H(X) + H(Y) - H(X, Y)
 
 with entropies H in bits from counts of examples. SU is in [0, 1]: 0 where X and Y are
 independent, 1 where each determines the other. For two constants the formula is 0/0; SU
@@ -118,20 +118,17 @@ def symmetric_uncertainty(codes: Codes) -> Floats:
     """
     codes = np.asfortranarray(codes)
     bins = codes.max(0).astype(np.intp) + 1
-    rows = _by_counting
+    joint_entropies = _by_counting
     if (bins**2).mean() <= _FEW_CELLS:
-        rows = _by_products
-    joint = np.zeros((len(bins), len(bins)))
+        joint_entropies = _by_products
+    H_xy = np.zeros((len(bins), len(bins)))
     for first, last in _blocks(bins):
-        from_first = rows(codes[:, first:], bins[first:], last - first)
-        joint[first:last, first:] = from_first
-    # The upper half is copied to the lower one, which makes SU symmetric to the last
-    # bit.
-    upper = np.triu(joint)
-    joint = upper + np.triu(joint, 1).T
-    H = joint.diagonal()
-    H_of_row = H[:, None]
-    return _uncertainty(H_of_row, H, joint)
+        H_of_rows = joint_entropies(codes[:, first:], bins[first:], last - first)
+        H_xy[first:last, first:] = H_of_rows
+    # The lower half mirrors the upper one, so that SU is symmetric to the last bit.
+    H_xy = np.triu(H_xy) + np.triu(H_xy, 1).T
+    H = H_xy.diagonal()  # H(X, X) = H(X)
+    return _uncertainty(H[:, None], H, H_xy)
 
 
 def relevance(

@@ -133,7 +133,7 @@ class Analysis(ResultBase):
         return self.tables_by_name["statements"]
 
     def first_layers(self) -> pd.DataFrame:
-        """Return, for each statement, the range of the first layer of which it is true."""
+        """Return for each statement the range that holds the first layer of which it is true."""
         return self.tables_by_name["first_layer"]
 
     def tables(self) -> Tables:

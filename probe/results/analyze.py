@@ -185,7 +185,7 @@ def analyze(
             trains_offline,
         )
         description = _with_precision(replace(description, name=_run_name(root)), root)
-        source = _planned(description)
+        source = _read_and_plan(description)
         if root is None:
             analysis = _in_memory(source, _cache(measurements))
         else:
@@ -262,7 +262,7 @@ def _with_precision(
     return replace(description, recipe=recipe)
 
 
-def _planned(description: SourceDescription) -> NetworkSource:
+def _read_and_plan(description: SourceDescription) -> NetworkSource:
     """Read all networks, and return their source with its plan."""
     plan = plan_by_reading(description)
     source = NetworkSource(description, plan)
@@ -282,7 +282,7 @@ def _warn_of_trained_floor(analysis: Analysis, description: SourceDescription) -
         return
     matrices = Matrices(analysis.measurements())
     for warning in trained_floor(matrices, description.scenario):
-        # Of the caller of `analyze`, which is decorated.
+        # The warning points to the caller of `analyze`, which is decorated.
         warnings.warn(warning, stacklevel=5)
 
 

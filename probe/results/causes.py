@@ -1,10 +1,12 @@
 """The causes of forgetting, from stored predictions: by task position, with intervals and verdicts.
 
-Over the test examples of each earlier task: forgotten = competition + lost, where
-competition = R[j, j] minus the score of the last network with all blocks put back,
-among the classes that compete after all tasks; what is attributed to the blocks adds up
-to lost. See `probe.rewinding.hybrids`. A seed counts once all of its orders are
-finished.
+Over the test examples of each earlier task, forgotten = competition + lost:
+
+- competition is R[j, j] minus the score of the last network with all blocks put back,
+  among the classes that compete after all tasks
+- lost is the rest, the sum of what is attributed to the blocks
+
+See `probe.rewinding.hybrids`. A seed counts once all of its orders are finished.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +18,7 @@ from probe.analysis.statements import MARGIN
 from probe.by_layer.jobs import Job
 from probe.results.predictions import Predictions, count_trainings
 from probe.results.stored_pairs import StoredPairs
-from probe.rewinding.estimates import Position, Study
+from probe.rewinding.estimates import Quantities, Study
 from probe.tables.schemas import Row
 
 WITHHELD = "causes withheld after task {}: {}"
@@ -45,7 +47,7 @@ def cause_rows(
 
 
 def withheld_notes(predictions: Predictions, pairs: StoredPairs) -> Iterator[Row]:
-    """Yield a note on each pair of networks of which nothing can be said."""
+    """Yield a note on each pair of networks on which no cause can be stated."""
     for job in predictions.runs:
         for j, pair in pairs[job.name].items():
             if reason := pair.broken_law or pair.doubt:
@@ -54,7 +56,7 @@ def withheld_notes(predictions: Predictions, pairs: StoredPairs) -> Iterator[Row
 
 
 def _complete(jobs: Sequence[Job], pairs: StoredPairs) -> list[Job]:
-    """Return the jobs of a learner, of seeds with all orders, by seed and order."""
+    """Return a learner's jobs, by seed and order, of the seeds whose orders are all finished."""
     orders = dict.fromkeys(job.order for job in jobs)
     job_of_run = {(job.seed, job.order): job for job in jobs if pairs[job.name]}
     seeds = [
@@ -73,10 +75,10 @@ def _of_score(
     orders = [job.tasks for job in jobs[: len(jobs) // seeds]]
     features = predictions.features(jobs[0])
     of_jobs = [pairs[job.name] for job in jobs]
-    by_position: dict[int, Position] = {}
+    by_position: dict[int, Quantities] = {}
     for j in sorted(set.intersection(*map(set, of_jobs))):
-        positions = [of_job[j].position(score) for of_job in of_jobs]
-        by_position[j] = Position.stacked(positions, (seeds, len(orders)))
+        of_runs = [of_job[j].quantities(score) for of_job in of_jobs]
+        by_position[j] = Quantities.stacked(of_runs, (seeds, len(orders)))
     study = Study(
         tasks=predictions.test_examples.tasks,
         orders=np.array(orders),

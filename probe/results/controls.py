@@ -57,7 +57,7 @@ def control_rows(predictions: Predictions) -> Iterator[Row]:
 def _of_layer(
     predictions: Predictions, jobs: Sequence[Job], readout: str, feature: str
 ) -> Iterator[Row]:
-    """Yield the controls of one layer; jobs: those of a learner, a run's own first."""
+    """Yield the controls of one layer; jobs: all jobs of a learner."""
     row_of_job = {job: predictions.at_end(job, feature, readout) for job in jobs}
     # A seed counts once all of its networks are measured.
     unfinished = {job.seed for job, row in row_of_job.items() if row is None}
@@ -73,7 +73,7 @@ def _of_layer(
         job.order: job.tasks for job in jobs if job.seed not in unfinished
     }
     orders = np.array(list(tasks_of_order.values()))
-    right, permuted = _stacked(predictions, rows)
+    right, permuted = _stack(predictions, rows)
     controls = [*_exclusion(right, tasks, orders), *_selectivity(right, permuted)]
     for name, position, terms in controls:
         # The difference between what the network reaches and what its control does.
@@ -86,13 +86,13 @@ def _of_layer(
             "readout": readout,
             "feature": feature,
             "depth": 1 + predictions.features(jobs[0]).index(feature),
-            **columns_of(name, position.position, estimate),
+            **columns_of(name, position.number, estimate),
             "accuracy": accuracy,
             "control": control,
         }
 
 
-def _stacked(
+def _stack(
     predictions: Predictions, rows: Mapping[tuple[int, str, int], int]
 ) -> tuple[Right, Floats]:
     """Return correctness and the accuracy on permuted labels, see `_exclusion`, `_selectivity`.
@@ -127,7 +127,7 @@ def _exclusion(right: Right, tasks: Indices, orders: Indices) -> _Values:
     positions = range(1, right.shape[2])
     if not positions:
         return
-    # Each example by the network that never saw its task: its position, (O, n).
+    # The position of an example's task, (O, n), names the network that never saw it.
     position_of_example = 1 + np.argsort(orders)[:, tasks]
     without = position_of_example[None, :, None]
     never_saw = np.take_along_axis(right, without, axis=2)[:, :, 0]

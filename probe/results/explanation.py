@@ -22,7 +22,7 @@ _CONTROLS = {
     Term.CEILING: OFFLINE,
     Term.OFFLINE: OFFLINE,
 }
-"""The terms that are accuracies of a control, by its kind."""
+"""The kind of the control whose accuracy a term is."""
 
 _SYMBOLS = (Term.END, Term.LEARNED, Term.BEST, *_CONTROLS)
 """The terms that are accuracies on one task."""
@@ -38,7 +38,7 @@ FORMULAS: Mapping[str, tuple[Coefficients, ...]] = {
         for name, (above, below) in RATIOS.items()
     },
 }
-"""The sums in each quantity that is a function of accuracies on one task: one, or a ratio."""
+"""The sum of each quantity of accuracies on one task, or the two sums of its ratio."""
 
 _SIGNS = {1.0: "+", -1.0: "-"}  # other coefficients are printed as numbers
 
@@ -72,7 +72,7 @@ def _sum(coefficients: Coefficients, terms: Mapping[Term, float]) -> float:
 
 
 def _value(sums: Sequence[Coefficients], terms: Mapping[Term, float]) -> float:
-    """Return a quantity: its one sum of terms, or the ratio of its two, NaN by 0."""
+    """Return a quantity: its sum of terms, or the ratio of its two sums, NaN if it divides by 0."""
     values = [_sum(coefficients, terms) for coefficients in sums]
     if len(values) == 1:
         return values[0]
@@ -134,7 +134,10 @@ def explain(
 
 
 def _jobs_with(terms: Sequence[Term], plan: Plan, learner: str) -> list[Job]:
-    """Return the jobs of a learner, and of the controls whose accuracies are terms."""
+    """Return the jobs of a learner, and of the controls that the terms are accuracies of.
+
+    Jobs that leave out a task are not among them.
+    """
     controls = {kind for term, kind in _CONTROLS.items() if term in terms}
     return [
         job
@@ -151,7 +154,7 @@ def _lines(
 ) -> Iterator[tuple[str, ...]]:
     """Yield the terms and the value of a quantity for each run and task position."""
     for job in predictions.by_learner()[layer["learner"]]:
-        # Of the last task nothing can have been forgotten yet.
+        # Nothing of the last task can have been forgotten yet.
         last = len(job.tasks) - quantity.startswith("forgotten")
         for j, name in enumerate(predictions.names(job)[:last], 1):
             values = _values(predictions, job, layer, j)

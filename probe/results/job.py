@@ -76,13 +76,13 @@ def measure_job(
             offline,
         )
         if plan.checkpoints == "needed":
-            # A study may grow by a feature or readout, for which it needs the last.
+            # The last one stays, for features and readouts by which a study may grow.
             store.drop_checkpoints(job.last)
 
 
 def is_finished(plan: Plan, store: Store, job: Job) -> bool:
     """Return whether every measurement of a job is intact and merged, after reading the files."""
-    # A job that was killed when it merged its files has them still to merge.
+    # A job that was killed while it merged its files has yet to merge them.
     return store.merged and store.contents()[0].keys() >= set(keys_of(plan, job))
 
 

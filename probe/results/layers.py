@@ -138,16 +138,11 @@ class _Stack:
     def _control(self, control: Job, feature: str) -> int | None:
         """Return the last row of a control, under the head of the learner."""
         head = main_head(self.jobs[0])
-        return self.predictions.at_end(
-            control,
-            feature,
-            self.readout,
-            head,
-        )
+        return self.predictions.at_end(control, feature, self.readout, head)
 
     @cached_property
     def seeds(self) -> list[int]:
-        """The seeds of which all orders and controls are finished."""
+        """The seeds whose orders and controls are all finished."""
         T = len(self.jobs[0].tasks)
         return [
             seed
@@ -179,7 +174,7 @@ class _Stack:
             readout=self.readout,
             feature=self.feature,
             depth=1 + features.index(self.feature),
-            # A retraining states what it reaches within its budget.
+            # A retraining need not converge: its accuracy is that of its budget.
             converged=ReadoutName.parse(self.readout).is_retraining
             or all(converged[row] for row in used),
             chance=_chance(self.predictions, job, self.readout) if is_output else None,
@@ -189,15 +184,15 @@ class _Stack:
 
     def _terms(self, used: Iterable[int]) -> Terms:
         has_half = not self.predictions.right_at_half.keys().isdisjoint(used)
-        measured = self._measured()
+        measured = self._measured_terms()
         return replace(
             measured,
             upstream=self._with_blocks(PutBack.UPSTREAM, measured.after),
             block=self._with_blocks(PutBack.BLOCK, measured.after),
-            half=self._measured(at_half=True) if has_half else None,
+            half=self._measured_terms(at_half=True) if has_half else None,
         )
 
-    def _measured(self, *, at_half: bool = False) -> Terms:
+    def _measured_terms(self, *, at_half: bool = False) -> Terms:
         """Return the terms of the networks themselves and of the controls."""
 
         def right(rows: Iterable[int]) -> Right:
@@ -216,7 +211,7 @@ class _Stack:
         }
         floor = of_control.get(UNTRAINED)
         if self.jobs[0].own_network and 0 in after:
-            # Of one seed it is the same network in all orders.
+            # The untrained network of a seed is the same in all orders.
             floor = after[0][:, 0]
         stacked = [job for job in self.jobs if job.seed in self.seeds]
         return Terms(
@@ -247,7 +242,7 @@ class _Stack:
     def _with_blocks(
         self, blocks: PutBack, after: Mapping[int, Right]
     ) -> dict[int, Right]:
-        """Return the correctness in the last network with blocks of earlier ones put back."""
+        """Return correctness with blocks put back, by the earlier network's number of tasks."""
         if self.feature == self.predictions.features(self.jobs[0])[0]:
             return self._with_nothing_upstream(blocks, after)
         wanted = self.feature, self.readout, blocks
@@ -271,10 +266,10 @@ class _Stack:
     def _with_nothing_upstream(
         self, blocks: PutBack, after: Mapping[int, Right]
     ) -> dict[int, Right]:
-        """Return the same of the first feature, of which no readout is needed.
+        """Return the same of the first feature, which needs no readout with blocks put back.
 
-        No block is upstream: putting these back leaves the last network; with its own
-        block the feature is that of the earlier one.
+        No block is upstream of it, so that putting these back gives the last network.
+        With its own block put back the feature is that of the earlier network.
         """
         measured = set(after)
         for job in self.jobs:

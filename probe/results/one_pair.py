@@ -13,11 +13,10 @@ from probe.tasks import Scenario
 
 _REMEDY = "for one network before and one after use probe.diff(before, after, old, new)"
 _PAIR = 2
-_ROOM = (
-    0.6  # of what a constant answer gets wrong: more, and a network has been trained
-)
+# The share, of what a constant answer gets wrong, that only a trained network gets right.
+_ROOM = 0.6
+_ROOM_OF_ONE_TASK = 0.2  # the same for a single task, of which nothing is forgotten
 _LOST = 0.05  # of accuracy: a control may be as good as the last network
-_ROOM_OF_ONE_TASK = 0.2  # of a single task nothing is forgotten, whatever row 0 is
 
 
 @contextmanager
@@ -49,10 +48,10 @@ def _is_pair(networks: object, train: object, tasks: Tasks) -> bool:
 
 
 def trained_floor(matrices: Matrices, scenario: Scenario) -> Iterator[str]:
-    """Yield a warning for each learner of which row 0 cannot be an untrained network.
+    """Yield a warning for each learner whose row 0 cannot be of an untrained network.
 
-    Row 0 is then, on some task, clearly better than any constant answer and than the
-    last row; of a single task the former is enough.
+    On some task it is clearly better than any constant answer and than the last row.
+    With a single task, better than any constant answer is enough.
 
     Args:
         matrices: The accuracy matrices of the learners.

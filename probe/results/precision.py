@@ -20,7 +20,7 @@ from probe.training.recipe import Recipe
 
 _STEPS = 4
 _TURNS = 2
-_GAIN = 1.2  # for less, fp32 stays
+_GAIN = 1.2  # the least ratio of times at which bf16 is chosen
 
 
 def resolve_precision(
@@ -81,7 +81,7 @@ def _faster(
 ) -> str:
     """Return the precision, fp32 or bf16, in which retraining steps are faster on a device."""
     if device.type == "cuda":
-        here = torch.cuda.is_available()  # of other machines' GPUs nothing is known
+        here = torch.cuda.is_available()  # nothing is known of other machines' GPUs
         return "bf16" if here and torch.cuda.is_bf16_supported(False) else "fp32"
     batch = Examples(first(data.x, recipe.batch_size), data.y[: recipe.batch_size]).to(
         device

@@ -45,7 +45,7 @@ class Predictions:
         plan: The plan.
         jobs: The jobs, in the order of the plan.
         measurements: The finished measurements that the plan asks for, by the name of
-            the job; those of readouts without their predictions.
+            the job. Those of readouts have no predictions here.
         right: Whether each test example is classified correctly, by row, packed by
             `np.packbits`, (N / 8,).
         right_at_half: The same after half of a retraining's epochs, by row.
@@ -80,7 +80,7 @@ class Predictions:
 
     @classmethod
     def of(cls, plan: Plan, measurements: Iterable[tuple[Job, Measurements]]) -> Self:
-        """Return the predictions of jobs from their measurements, without those of older plans.
+        """Return the predictions in the measurements of jobs that the plan asks for.
 
         Args:
             plan: The plan.
@@ -92,11 +92,11 @@ class Predictions:
         return predictions
 
     def _add(self, job: Job, finished: Measurements) -> None:
-        """Add the measurements of a job; of predictions only the bits are kept.
+        """Add the measurements of a job; of most predictions only whether they are right.
 
-        Four groups: the networks themselves; readouts of their layers; readouts of the
-        last network with blocks put back, which enter tables by their rows alone; and
-        tests of that network, of whose predictions causes are made.
+        There are four groups: the networks themselves; readouts of their layers;
+        readouts of the last network with blocks put back; and tests of that network,
+        whose predictions are kept for causes.
         """
         self.jobs.append(job)
         kept = self.measurements[job.name] = {}
@@ -172,7 +172,7 @@ class Predictions:
 
     @cached_property
     def runs(self) -> list[Job]:
-        """The jobs but those that never saw a task, which enter only controls."""
+        """The jobs without those that leave out a task, which only controls use."""
         return [job for job in self.jobs if not job.without]
 
     def by_learner(self, *, controls: bool = False) -> dict[str, list[Job]]:
@@ -260,27 +260,27 @@ class Predictions:
     def at_end(
         self, job: Job, feature: str, readout: str, head: Head | None = None
     ) -> int | None:
-        """Return the last of these rows, None if it is not measured."""
+        """Return the last row of a feature's matrix A, see `rows`; None if it is not measured."""
         return self.rows(job, feature, readout, head).get(job.last)
 
-    def retrained(self, job: Job) -> dict[str, int]:
-        """Return the row of partial retraining of each feature after all tasks, output last."""
+    def retrained_rows(self, job: Job) -> dict[str, int]:
+        """Return the row of each feature's retraining after all tasks, the output last."""
         rows = {
             feature: self.at_end(job, feature, RETRAIN)
             for feature in self.features(job)
         }
         return {feature: row for feature, row in rows.items() if row is not None}
 
-    def tested(self, job: Job) -> dict[int, Measurement]:
-        """Return the tests of the unchanged networks by number of tasks learned."""
+    def output_tests(self, job: Job) -> dict[int, Measurement]:
+        """Return the tests of a run's networks as they are, by number of tasks learned."""
         measurements = self.measurements.get(job.name, {})
         keys = {step: Key(step) for step in job.steps}
         return {
             step: measurements[key] for step, key in keys.items() if key in measurements
         }
 
-    def rewound(self, job: Job) -> dict[int, Measurement]:
-        """Return the rewound networks by the task position of the earlier one."""
+    def hybrid_tests(self, job: Job) -> dict[int, Measurement]:
+        """Return the tests of hybrids by the number of tasks that the earlier network learned."""
         return {
             key.readout.since: measurement
             for key, measurement in self.measurements.get(job.name, {}).items()
@@ -288,7 +288,7 @@ class Predictions:
         }
 
     def diagnostics(self, job: Job) -> dict[Key, Mapping[str, float]]:
-        """Return numbers by name; none for a feature that a readout cannot read."""
+        """Return each feature's diagnostics by name; none if a readout cannot read the feature."""
         finished = self.measurements.get(job.name, {})
         return {
             key: measurement.values
@@ -300,7 +300,7 @@ class Predictions:
 
     def costs(self, job: Job) -> Iterator[tuple[int, TrainingCost]]:
         """Yield the cost of learning each task, by its position in the executed order."""
-        for tasks_seen, measurement in self.tested(job).items():
+        for tasks_seen, measurement in self.output_tests(job).items():
             if tasks_seen and measurement.cost:
                 yield tasks_seen, measurement.cost
 

@@ -77,7 +77,7 @@ class Records:
             measurement = measurements[key]
             for head in measurement.predicted.keys() - {HALF}:
                 predicted = measurement.predicted[head]
-                # Of rewound networks only some examples are tested.
+                # Hybrids are tested on some examples only.
                 tested = np.flatnonzero(predicted < n_classes)
                 columns = {
                     **job.columns,

@@ -1,7 +1,7 @@
 """Networks that are the same network: in several seeds, or after several tasks.
 
-Copies that were forgotten, a seed that was reset and shared or frozen layers give
-differences of exactly 0, which say nothing of learning.
+A forgotten copy, a reset seed, and a shared or frozen layer all give differences of
+exactly 0, which say nothing of learning.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def repeated_networks(
     motionless = set[str]()
     for learner, jobs in predictions.by_learner().items():
         for job in jobs:
-            features, remarks = _unchanged(predictions, job)
+            features, remarks = _unchanged_features(predictions, job)
             notes += remarks
             unchanged |= {(learner, feature) for feature in features}
             if predictions.features(job)[-1] in features:
@@ -77,7 +77,9 @@ def _are_equal(predictions: Predictions, first: Job, second: Job) -> bool:
     return _tests(predictions, first) == _tests(predictions, second) != []
 
 
-def _unchanged(predictions: Predictions, job: Job) -> tuple[set[str], list[Row]]:
+def _unchanged_features(
+    predictions: Predictions, job: Job
+) -> tuple[set[str], list[Row]]:
     """Return the features that are the same after every task of a run, and notes."""
     *features, output = predictions.features(job)
     unchanged: list[str] = []
@@ -109,7 +111,7 @@ def _tests(predictions: Predictions, job: Job) -> list[bytes]:
 
     Networks that collapsed may well be equal.
     """
-    tested = [m for step, m in predictions.tested(job).items() if step]
+    tested = [m for step, m in predictions.output_tests(job).items() if step]
     if all((x == x[0]).all() for m in tested for x in m.predicted.values()):
         return []
     arrays = [x for m in tested for x in (*m.predicted.values(), *m.loss.values())]
@@ -118,7 +120,7 @@ def _tests(predictions: Predictions, job: Job) -> list[bytes]:
 
 def _predicts_the_same(predictions: Predictions, job: Job) -> bool:
     """Return whether the network predicts the same after every task, of all classes if it can."""
-    tested = [m.predicted for step, m in predictions.tested(job).items() if step]
+    tested = [m.predicted for step, m in predictions.output_tests(job).items() if step]
     distinct = {m.get("all", next(iter(m.values()))).tobytes() for m in tested}
     return len(distinct) == 1 < len(tested)
 

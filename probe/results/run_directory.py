@@ -35,7 +35,7 @@ PRECISION = "precision.txt"
 """The file of a run directory with the precision chosen for `auto`."""
 
 _DESCRIPTION = "study.json"
-# Of whoever uses the directory, and recorded networks: there before anything else is.
+# What a directory may hold before anything else: its lock, recorded networks, a precision.
 _BEFORE = {"lock", "checkpoints", PRECISION}
 
 
@@ -59,8 +59,8 @@ def refuse_foreign(root: Path) -> None:
         raise InputError(
             f"cannot use {root} ({error.strerror}): choose another --out"
         ) from None
-    # Only these: a run has just begun, or was killed just then.
-    # Without its description, a folder with jobs is still a study.
+    # With these entries only, a run has just begun, or was killed then. A folder with
+    # jobs is a study even without its description.
     if entries - _BEFORE and not entries & {_DESCRIPTION, "jobs"}:
         raise InputError(
             f"{root} is not empty and holds no study: choose another --out"
@@ -101,7 +101,7 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
 
 
 def next_of(root: Path) -> str:
-    """Return the command that goes further than a run, empty if there is none.
+    """Return the command to suggest when a run has ended, empty if there is none.
 
     Args:
         root: The run directory, or the folder of a saved result.
@@ -308,7 +308,7 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
         root: The run directory.
         states: The states of all jobs, see `survey`.
     """
-    # Of results that are shown; those kept aside follow below, whatever code made them.
+    # Only results that are shown; those kept aside follow below.
     if changed := [state.job.name for state in states if state.other_code]:
         yield (
             f"the results of {_jobs(changed)} of {len(states)} were made by code "

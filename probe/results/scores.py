@@ -83,7 +83,7 @@ def metric_rows(
             if by_first and name.metric.startswith("omega_") and not job.offline:
                 first = f"{name.metric}[{predictions.names(job)[0]} first]"
                 seeds_and_values[name._replace(metric=first)].append((job.seed, value))
-    # Only here are seeds averaged: until then a value belongs to its seed.
+    # Seeds are averaged only here: until then a value belongs to its seed.
     rows: list[Row] = []
     for learner, values_by_name in values.items():
         means: dict[_Name, SeedMean] = {}
@@ -201,7 +201,7 @@ def _murata(predictions: Predictions, job: Job, peers: _Peers) -> _Values:
         # A task-aware learner is compared with a control that is task-aware, too.
         outputs = predictions.outputs.get((offline.name, main_head(job)), {})
         ceiling = outputs.get(offline.last)
-    for feature, row in predictions.retrained(job).items():
+    for feature, row in predictions.retrained_rows(job).items():
         pra = predictions.pra[row]
         yield _Name("", "murata", f"pra[{feature}]"), pra
         if ceiling is not None and job.kind != UNTRAINED:
@@ -232,7 +232,7 @@ def _of_outputs(
         ideal = None
         if offline:
             final = predictions.outputs.get((offline.name, head), {}).get(offline.last)
-            # Offline has the tasks in base order; knowing nothing it is no ideal.
+            # `offline` has the tasks in base order. An accuracy of 0 is no ideal.
             ideal = _ideal(predictions, final, job)
         card = scorecard(
             R,
@@ -288,16 +288,8 @@ def _of_layers(
         ideal = _ideal(predictions, ceiling, job)
         card = scorecard(A, ideal=ideal, test_sizes=sizes)
         for paper, metric, value in _of_matrix(A, card, metrics):
-            yield (
-                _Name(
-                    "",
-                    paper,
-                    metric,
-                    feature,
-                    readout,
-                ),
-                value,
-            )
+            name = _Name("", paper, metric, feature, readout)
+            yield name, value
         at_output = R
         if readout in predictions.task_aware_readouts:
             at_output = predictions.A(job, output, readout, untrained)

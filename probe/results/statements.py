@@ -1,6 +1,6 @@
-"""Statements on layers, with the reason for which one is withheld, and the first layer.
+"""Statements on layers, the reasons to withhold one, and the first layer of which one is true.
 
-An ordered list of reasons decides every verdict, and where none holds the interval.
+The first reason that holds decides a verdict; without one, the interval does.
 `probe.results.training_checks` and `probe.results.repeats` find the doubts; the others
 are of the layer itself.
 """
@@ -27,7 +27,7 @@ from probe.tables.table_file import new_table
 
 @immutable
 class Doubts:
-    """The learners and layers of which statements are withheld.
+    """The learners and layers on which statements are withheld.
 
     Attributes:
         equal: The learners whose networks of several seeds are the same.
@@ -36,7 +36,7 @@ class Doubts:
             every task in a run.
         motionless: The learners whose output is unchanged.
         above_ceiling: Whether a learner is more accurate than offline training.
-        near_chance: The learners of which a run is near chance on its first task.
+        near_chance: The learners that have a run near chance on its first task.
     """
 
     equal: frozenset[str] = frozenset()
@@ -93,7 +93,7 @@ REASONS: Mapping[str, _Holds] = {
     "not converged": _is_not_converged,
     "still moving": _is_still_moving,
 }
-"""The reasons for which a verdict is withheld, by the verdict; the first that holds decides."""
+"""The reasons to withhold a statement, by the verdict then; the first that holds decides."""
 
 
 def verdict_of(
@@ -123,7 +123,7 @@ def verdict_of(
 
 def statement_rows(layer: Layer, doubts: Doubts) -> Iterator[Row]:
     """Yield the statements that the quantities of a layer allow, with their verdicts."""
-    for name, estimate, margin in _stated(layer):
+    for name, estimate, margin in _statements_on(layer):
         yield {
             **layer.columns,
             **columns_of(STATEMENTS[name], None, estimate),
@@ -141,7 +141,7 @@ def statement_rows(layer: Layer, doubts: Doubts) -> Iterator[Row]:
 
 def statement_seed_rows(layer: Layer) -> Iterator[Row]:
     """Yield the value of each seed in each statement on a layer."""
-    for name, estimate, _ in _stated(layer):
+    for name, estimate, _ in _statements_on(layer):
         for seed, value in zip(layer.seeds, estimate.seed_values, strict=True):
             yield {
                 **layer.columns,
@@ -151,11 +151,11 @@ def statement_seed_rows(layer: Layer) -> Iterator[Row]:
             }
 
 
-def _stated(layer: Layer) -> Iterator[tuple[str, Estimate, float]]:
+def _statements_on(layer: Layer) -> Iterator[tuple[str, Estimate, float]]:
     """Yield the name, quantity over all tasks and margin of each statement on a layer.
 
-    At the output only the classes seen so far compete, but at the ceiling all classes
-    do: that it learns less can be shown there, but not denied.
+    `learns_less` can be shown at the output, but not denied: only the classes seen so
+    far compete there, and all classes at the ceiling.
     """
     for name, quantity in STATEMENTS.items():
         estimate = layer.quantities.get((quantity, None))
@@ -172,10 +172,10 @@ def _stated(layer: Layer) -> Iterator[tuple[str, Estimate, float]]:
 def first_layers(
     statements: pd.DataFrame, depth_of_learner: Mapping[str, int]
 ) -> pd.DataFrame:
-    """Return the range of the first layer for each learner, readout and statement.
+    """Return the range of layers in which the first one lies of which a statement is true.
 
-    It is left out if a layer lacks the statement: the first of the remaining layers
-    need not be the first of all.
+    There is a range for each learner, readout and statement, unless a layer lacks the
+    statement: the first of the other layers need not be the first of all.
 
     Args:
         statements: The statements on all layers.
@@ -192,14 +192,13 @@ def _ranges(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the lines of the table: the key, the two ends of the range, the seeds, those needed.
 
-    A range holds the first layer, by depth, of which a statement is true. A mean slope
-    over tasks, `loses_plasticity`, has none.
+    `loses_plasticity`, a mean slope over tasks, has no range.
     """
     by_layer = statements[statements["statement"] != "loses_plasticity"]
     for key, group in by_layer.groupby(["learner", "readout", "statement"], sort=False):
         learner, _, statement = key
-        # A layer without the statement could be the first. Only at the output it may
-        # lack: that it learns less is only stated there if it is shown.
+        # A layer without the statement could be the first. Only the output may lack one:
+        # `learns_less` is stated there only if it is shown.
         if len(group) < depth_of_learner[learner] - (statement == "learns_less"):
             continue
         rows = list(group.sort_values("depth", kind="stable").itertuples())
@@ -214,7 +213,8 @@ def _in_range(row: Any, scope: str) -> str:
     """Return the verdict of a layer; a layer with fewer seeds than others is open."""
     if row.scope != scope:
         return OPEN
-    # What never changes forgets nothing, although that says nothing of learning.
+    # A layer that never changes forgets nothing, although that says nothing of
+    # learning.
     is_kept = row.verdict == "unchanged" and row.statement == "forgets"
     return "no" if is_kept else str(row.verdict)
 
@@ -222,8 +222,8 @@ def _in_range(row: Any, scope: str) -> str:
 def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int | None:
     """Return about how many seeds would decide the first layer of a range.
 
-    None where the layer is decided (its verdict is not `open`), or the range is one
-    layer or two neighbors, which more seeds would not tell apart.
+    It is None if the verdict of the layer is not `open`, or the range is one layer or
+    two neighbors, which more seeds would not tell apart.
     """
     if first is None or rows[first].verdict != OPEN:
         return None

@@ -13,14 +13,14 @@ from probe.by_layer.measurement import Measurement
 from probe.immutable import immutable
 from probe.notes import RECORDED
 from probe.results.predictions import Predictions, main_head
-from probe.rewinding.correspondence import relations_in, unrelated
-from probe.rewinding.estimates import Position
+from probe.rewinding.correspondence import correspondence_doubt, relations_in
+from probe.rewinding.estimates import Quantities
 from probe.rewinding.hybrids import Rewinding
-from probe.rewinding.pairs import deficit_doubt, law_failure, position_of
+from probe.rewinding.pairs import deficit_doubt, law_failure, quantities_of
 from probe.stored_names import blocks_in
 
 StoredPairs = Mapping[str, Mapping[int, "StoredPair"]]
-"""Pairs by the job's name and the task position of the earlier network."""
+"""Pairs by the job's name and the number of tasks that the earlier network has learned."""
 
 
 @immutable(eq=False)
@@ -30,7 +30,7 @@ class StoredPair:
     Attributes:
         predictions: The predictions of all jobs.
         job: The job of the networks.
-        j: The position of the earlier network's task.
+        j: The number of tasks that the earlier network has learned.
         saved: The test of the earlier network as it was saved, None if it is missing.
         rewound: The tests of the last network with blocks of the earlier one.
     """
@@ -69,10 +69,12 @@ class StoredPair:
         hidden = [name for name in features if name in rewinding.blocks]
         chance = 1 / len(set(self._competing))
         relations = relations_in(self.rewound.values)
-        return unrelated(relations, hidden) or deficit_doubt(rewinding, chance)
+        return correspondence_doubt(relations, hidden) or deficit_doubt(
+            rewinding, chance
+        )
 
-    def position(self, score: str) -> Position:
-        """Return the quantities of every test example.
+    def quantities(self, score: str) -> Quantities:
+        """Return the quantities of every test example, as far as they are known.
 
         Args:
             score: `accuracy` or `loss`.
@@ -80,7 +82,7 @@ class StoredPair:
         saved = None
         if self.saved:
             saved = _scores(self.saved, main_head(self.job), score)
-        return position_of(
+        return quantities_of(
             self._rewinding(score),
             self.predictions.blocks(self.job),
             saved,
@@ -115,7 +117,7 @@ def stored_pairs(predictions: Predictions) -> StoredPairs:
     """Return the pairs of networks of all runs."""
     pairs: dict[str, dict[int, StoredPair]] = {}
     for job in predictions.runs:
-        tested = predictions.tested(job)
+        tested = predictions.output_tests(job)
         pairs[job.name] = {
             j: StoredPair(
                 predictions=predictions,
@@ -124,13 +126,13 @@ def stored_pairs(predictions: Predictions) -> StoredPairs:
                 saved=tested.get(j),
                 rewound=rewound,
             )
-            for j, rewound in predictions.rewound(job).items()
+            for j, rewound in predictions.hybrid_tests(job).items()
         }
     return pairs
 
 
-def lawful(predictions: Predictions, pairs: StoredPairs) -> Predictions:
-    """Return predictions without readouts of networks for which the law of rewinding fails."""
+def without_broken_laws(predictions: Predictions, pairs: StoredPairs) -> Predictions:
+    """Return predictions without readouts of networks that break the law of rewinding."""
     remaining = dict(predictions.with_blocks)
     for name, of_job in pairs.items():
         broken = {j for j, pair in of_job.items() if pair.broken_law}

@@ -35,7 +35,7 @@ from probe.results.statements import (
     statement_rows,
     statement_seed_rows,
 )
-from probe.results.stored_pairs import StoredPairs, lawful, stored_pairs
+from probe.results.stored_pairs import StoredPairs, stored_pairs, without_broken_laws
 from probe.results.training_checks import check_trainings
 from probe.tables.schemas import Row, Tables
 from probe.tables.summary import summarize
@@ -101,7 +101,7 @@ def tables_of(predictions: Predictions, metrics: Iterable[MetricEntry] = ()) -> 
     """
     plan = predictions.plan
     pairs = stored_pairs(predictions)
-    layers = list(layers_of(lawful(predictions, pairs)))
+    layers = list(layers_of(without_broken_laws(predictions, pairs)))
     notes, doubts = check_trainings(predictions)
     notes_on_repeats, doubts = repeated_networks(predictions, doubts)
     rows: dict[str, Iterable[Row]] = {
@@ -140,7 +140,7 @@ def _cause_rows(
 ) -> Iterator[Row]:
     """Yield the causes of every learner but those whose networks repeat one another."""
     for learner, jobs in predictions.by_learner().items():
-        # Of seeds, or of tasks, whose networks are equal, nothing is said.
+        # Networks that are equal in several seeds, or after several tasks, tell no causes.
         if learner not in repeating:
             yield from cause_rows(predictions, jobs, pairs)
 
@@ -179,7 +179,7 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
             # No table may remain of results that are no longer shown.
             discard(path)
             continue
-        # At once, so that no reader sees half of it.
+        # Replaced at once, so that no reader sees half a table.
         with replacing(path) as unfinished:
             write_table(unfinished, name, table)
 
@@ -220,7 +220,7 @@ def measured_rows(predictions: Predictions, job: Job) -> Iterator[Row]:
     for tasks_seen, row in predictions.output(job).items():
         cell = study | _columns(Key(tasks_seen, output), features)
         yield cell | {"metric": "pra", "value": predictions.pra[row]}
-    for feature, row in predictions.retrained(job).items():
+    for feature, row in predictions.retrained_rows(job).items():
         readout = "" if feature == output else RETRAIN
         cell = study | _columns(Key(job.last, feature), features)
         cell |= {"metric": "f1", "readout": readout}
@@ -308,7 +308,7 @@ def _output_notes(
 ) -> Iterator[tuple[int, str]]:
     """Yield the notes on the networks themselves, with the number of tasks learned."""
     head = main_head(job)
-    tested = predictions.tested(job)
+    tested = predictions.output_tests(job)
     stuck = (step for step, training in predictions.costs(job) if training.stuck)
     for tasks_seen in sorted(stuck):
         yield tasks_seen, STUCK

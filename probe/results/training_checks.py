@@ -16,14 +16,16 @@ from probe.tables.schemas import Row
 def check_trainings(predictions: Predictions) -> tuple[list[Row], Doubts]:
     """Return a note on each run whose output makes its layers doubtful, and the doubts.
 
-    A run gets a note if it is near chance, less than two standard errors above it, on
-    the task just learned (if offline, on all tasks); if it collapsed, with less than
-    half the accuracy above chance of its learner's median run on the tasks just
-    learned; or if it is an offline run that is less accurate than a learner, see
-    `_runs_above_offline`.
+    A run gets a note
 
-    A learner is in doubt as near chance if a run that did not collapse is near chance
-    on the first task, as later tasks may well be learned worse.
+    - if it is near chance, less than two standard errors above it, on the task just
+      learned; if offline, on all tasks
+    - if it collapsed: its accuracy above chance, the mean over the tasks just learned,
+      is less than half that of its learner's median run
+    - if it is offline and less accurate than a learner, see `_runs_above_offline`
+
+    A learner is doubted as near chance if a run that did not collapse is near chance on
+    the first task. Later tasks may well be learned worse.
     """
     notes: list[Row] = []
     doubtful = set[str]()
@@ -62,7 +64,7 @@ def _note(job: Job, tasks_seen: int, text: str) -> Row:
 
 
 _CHECK = "labels, input scaling and task order"
-_DOUBTFUL = 0.05  # above chance: below it a median run has learned too little to tell a collapse
+_DOUBTFUL = 0.05  # above chance; a median run below it is no standard for a collapse
 _COLLAPSED = (
     "it collapsed: less than half as far above chance as its learner's median run"
 )
@@ -76,7 +78,7 @@ def _near_chance(predictions: Predictions, job: Job) -> list[int]:
     for tasks_seen in filter(None, steps):
         if measured := _accuracy(predictions, job, tasks_seen):
             accuracy, chance, examples = measured
-            # Of a single class chance is 1.
+            # With a single class, chance is 1.
             least = chance + 2 * _standard_error(chance, examples)
             if chance < 1 and accuracy < least:
                 near.append(tasks_seen)

@@ -36,8 +36,7 @@ _SCALARS = (
 )
 _DEPTH = 4  # of objects within objects that are compared: a value may hold itself
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
-# Modes are set by whoever calls, and torch's own dictionaries hold no values of the
-# user.
+# Without what torch sets: the mode, which the caller chooses, and torch's dictionaries.
 _TORCH = vars(nn.Module()).keys() - set(_HOOKS)
 
 
@@ -68,10 +67,10 @@ Values = Mapping[Attribute, object]
 
 
 def attributes_of(model: nn.Module) -> dict[Attribute, object]:
-    """Return the attributes of all modules but torch's own, with hooks if there are any.
+    """Return the attributes of all modules, with hooks, without those that torch itself sets.
 
-    Values made of the model's own parameters and buffers, as a recurrent module's flat
-    weights, are no attributes: they change with these.
+    Values made of the model's parameters and buffers, as a recurrent module's flat
+    weights, are left out: they change with these.
 
     >>> net = nn.ReLU()
     >>> net.gain = 2.0
@@ -105,7 +104,7 @@ def is_plain(value: object) -> bool:
     )
 
 
-def differing(before: nn.Module, now: nn.Module) -> tuple[Values, list[str]]:
+def compare_attributes(before: nn.Module, now: nn.Module) -> tuple[Values, list[str]]:
     """Compare the attributes of two networks.
 
     Args:
@@ -124,7 +123,7 @@ def differing(before: nn.Module, now: nn.Module) -> tuple[Values, list[str]]:
     same = []
     modules = dict(before.named_modules())
     for path, module in now.named_modules():
-        # A module that has come since, as a new head, has no earlier values.
+        # A module that was added since, as a new head, has no earlier values.
         if path not in modules:
             continue
         if type(modules[path]).__qualname__ == type(module).__qualname__:
@@ -147,7 +146,7 @@ def differing(before: nn.Module, now: nn.Module) -> tuple[Values, list[str]]:
 
 @contextmanager
 def attributes_put_back(model: nn.Module, values: Values) -> Iterator[None]:
-    """Give attributes of a network copies of earlier values inside the block.
+    """Give attributes of a network copies of earlier values within the `with` statement.
 
     Args:
         model: The network, which is as before afterwards, also after a failure.
@@ -159,7 +158,7 @@ def attributes_put_back(model: nn.Module, values: Values) -> Iterator[None]:
     }
     try:
         for key, value in values.items():
-            _set(model, key, _copied(value))
+            _set(model, key, _copy(value))
         yield
     finally:
         for key, value in present.items():
@@ -171,7 +170,7 @@ def set_attributes(model: nn.Module, attributes: Mapping[Attribute, object]) -> 
 
     Args:
         model: The network.
-        attributes: What `attributes_of` returned then.
+        attributes: The attributes that `attributes_of` returned then.
     """
     for key in {**attributes_of(model), **attributes}:
         _set(model, key, attributes.get(key, ABSENT))
@@ -195,7 +194,7 @@ def _set(model: nn.Module, key: Attribute, value: object) -> None:
         attributes[key.name] = value
 
 
-def _copied(value: object) -> object:
+def _copy(value: object) -> object:
     # torch copies only leaves of a graph.
     memo = {id(tensor): tensor.detach().clone() for tensor in tensors_in(value)}
     return copy.deepcopy(value, memo)
@@ -228,7 +227,7 @@ def _text(value: object, depth: int = _DEPTH) -> str:
 
 
 def _tensor_text(tensor: Tensor) -> str:
-    """Return a tensor as text; one that is nested or has no values, only its type."""
+    """Return a tensor as text, only its type if it is nested or on the device `meta`."""
     if not is_plain(tensor):
         return str(tensor.dtype)
     dense = tensor.detach().cpu().to_dense().reshape(-1)

@@ -12,7 +12,12 @@ from probe.cut.interface import CutFacts
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.modules import named_state, state_groups
-from probe.rewinding.attributes import Attribute, Values, attributes_put_back, differing
+from probe.rewinding.attributes import (
+    Attribute,
+    Values,
+    attributes_put_back,
+    compare_attributes,
+)
 
 UNREAD = "num_batches_tracked"  # of batch norm, which eval mode never reads
 
@@ -35,7 +40,7 @@ class Changed:
 
 @immutable(eq=False)
 class Earlier:
-    """An earlier network, of which blocks are put back.
+    """An earlier network, whose blocks are put back.
 
     Attributes:
         state: Its tensors by name.
@@ -57,7 +62,7 @@ class Earlier:
             before: The earlier network.
             model: The last network.
         """
-        attributes, others = differing(before, model)
+        attributes, others = compare_attributes(before, model)
         state = {name: tensor.detach() for name, tensor in named_state(before).items()}
         return cls(state=state, attributes=attributes, others=tuple(others))
 
@@ -87,7 +92,7 @@ def blocks_of(model: nn.Module, cuts: Iterable[CutFacts], output: str) -> Blocks
         )
         for name in blocks[cut.name]:
             del remaining[name]
-    # Of an adapter that is not active, nothing depends on the weights.
+    # Nothing depends on the weights of an adapter that is not active.
     parameters = dict(model.named_parameters(remove_duplicate=False))
     unread = parameters.keys() - {name for cut in cuts for name in cut.trained}
     rest: dict[str, tuple[str, ...]] = {output: ()}
@@ -107,10 +112,9 @@ def changed_blocks(
 ) -> dict[str, Changed]:
     """Return the blocks whose tensors or attributes differ from those of an earlier network.
 
-    An attribute belongs to the block of the smallest module around it that has tensors,
-    if these are of one block. Others are further blocks, named "attributes of" their
-    module, after those of features; where there would be more than 8 blocks in all,
-    they are one: "attributes".
+    An attribute belongs to the block of the smallest module around it that has tensors.
+    If these are of several blocks, or there is no such module, it belongs to a further
+    block, "attributes of MODULE". Such blocks come last.
 
     Args:
         blocks: The blocks of the network.
@@ -159,16 +163,18 @@ def _block_around(name: str, blocks: Blocks) -> str | None:
 def rewound(
     model: nn.Module, contents: Iterable[Changed], before: Earlier, grown: bool = True
 ) -> Iterator[None]:
-    """Put blocks of an earlier network into a network inside the block; no parameter is copied.
+    """Put blocks of an earlier network into a network within the `with` statement.
 
-    Of a tensor that has grown since, as a head's, the earlier rows are put back.
-    Buffers are copied, as a forward pass may write into them.
+    No parameter is copied. Buffers are, as a forward pass may write into them.
+
+    If a tensor has grown since, as a head's, its earlier rows are put back.
 
     Args:
         model: The network, which is as before afterwards, also after a failure.
         contents: The blocks to put back.
         before: The earlier network.
-        grown: Whether tensors keep the rows that have come since; else they shrink.
+        grown: Whether tensors keep the rows that have come since; else they have their
+            earlier shape.
 
     Raises:
         InputError: A tensor has another shape in the earlier network, and has not
@@ -205,7 +211,7 @@ def rewound(
 
 
 def with_new_rows(name: str, before: Tensor, now: Tensor) -> Tensor:
-    """Return an earlier tensor, with the rows that have come since.
+    """Return an earlier tensor, extended by the rows that have come since.
 
     Args:
         name: The name of the tensor.
@@ -213,14 +219,14 @@ def with_new_rows(name: str, before: Tensor, now: Tensor) -> Tensor:
         now: The tensor in the last network.
 
     Raises:
-        InputError: It has another shape, and has not grown.
+        InputError: They differ in more than the number of rows, or rows have gone.
     """
     if before.shape == now.shape:
         return before
-    grown = before.shape[1:] == now.shape[1:]
-    if not grown or len(before) > len(now):
+    same_rows = before.dim() == now.dim() and before.shape[1:] == now.shape[1:]
+    if not same_rows or len(before) > len(now):
         remedy = "only a first dimension may grow"
-        if grown:
+        if same_rows:
             remedy = f"keep its first {len(now)} rows in the earlier network"
         raise InputError(
             f"{name!r} has shape {tuple(before.shape)} in the earlier network and "

@@ -23,7 +23,7 @@ from probe.modules import (
     unwrapped,
 )
 from probe.rewinding.data import as_pair
-from probe.rewinding.estimates import Position, Study
+from probe.rewinding.estimates import Quantities, Study
 from probe.rewinding.parts import Parts, Patterns
 from probe.rewinding.scoring import Score, Tests, on_device_of
 from probe.rewinding.shapley import EXACT
@@ -126,7 +126,9 @@ def causes(
             "causes has no task ids: use analyze, or a score that knows the task"
         )
     test = [as_pair(pair, f"test of task {k}") for k, pair in enumerate(test, 1)]
-    by_seed = [_checked(networks, len(test)) for networks in _by_seed(model.network)]
+    by_seed = [
+        _check_networks(networks, len(test)) for networks in _by_seed(model.network)
+    ]
     tests = Tests(model=model, score=score, data=test, batch_size=batch_size)
     results = [_positions(networks, tests, features, hybrids) for networks in by_seed]
     runs = [positions for positions, _ in results]
@@ -138,7 +140,7 @@ def causes(
 
 
 def cause_table(
-    runs: Sequence[Mapping[int, Position]],
+    runs: Sequence[Mapping[int, Quantities]],
     tests: Tests,
     margin: float,
     blocks: Sequence[str] | None = None,
@@ -162,7 +164,7 @@ def cause_table(
     for j in runs[0]:
         of_runs = [run[j] for run in runs]
         # A training is a seed with one order: tasks as they come.
-        positions[j] = Position.stacked(of_runs, (len(runs), 1))
+        positions[j] = Quantities.stacked(of_runs, (len(runs), 1))
     study = Study(
         tasks=tests.task_of,
         orders=np.arange(len(tests.data))[None],
@@ -214,7 +216,7 @@ def _positions(
     tests: Tests,
     blocks: Sequence[str] | Patterns | None,
     hybrids: int,
-) -> tuple[dict[int, Position], tuple[str, ...]]:
+) -> tuple[dict[int, Quantities], tuple[str, ...]]:
     """Return the quantities of one training at each earlier task position, and its blocks.
 
     Args:
@@ -239,7 +241,7 @@ def _positions(
             task=j,
             hybrids=hybrids,
         )
-        positions[j] = two.position
+        positions[j] = two.quantities
     return positions, tuple(parts.blocks)
 
 
@@ -287,7 +289,7 @@ def _by_seed(networks: Any) -> list[Any]:
     return by_seed
 
 
-def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
+def _check_networks(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
     """Return networks by number of tasks learned, without that before any task."""
     numbers = set()
     got: object = type(networks).__name__

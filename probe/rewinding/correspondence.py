@@ -1,8 +1,8 @@
 """Correspondence: whether a unit of an earlier network is the same unit in the last one.
 
-The value of a network with some blocks of another is a statement on these blocks only
-if their units stand for each other. One training keeps them in their places. A network
-that was trained from scratch, merged or renumbered does not.
+The score of a network with some blocks of another says something of these blocks only
+if their units correspond. They do in networks of one training, but not if a network was
+trained from scratch, merged, or had its units renumbered.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ OUTPUT = ""
 """The name of the network's output among its units."""
 
 _MOST_UNITS = 256
-_CONSTANT = 1e-6  # the standard deviation of a unit that does not vary
+_CONSTANT = 1e-6  # the largest standard deviation of a unit that counts as constant
 _MOST_SAMPLES = 4_096
 RATIO = 0.3
 """The least correlation of units with themselves, as a share of that of the best
@@ -39,7 +39,7 @@ class Relation:
         itself: The mean correlation over examples of a unit with itself.
         best: The mean correlation of units in the best assignment.
         renumbered: 1 if one order of the units improves both the block's outputs and
-            what the next block makes of them, else 0.
+            those of the next block, else 0.
     """
 
     itself: float
@@ -87,21 +87,21 @@ def relations_in(values: Mapping[str, float]) -> dict[str, Relation]:
     }
 
 
-def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
+def correspondence_doubt(relations: Relations, hidden: Sequence[str]) -> str:
     """Return why two networks do not correspond, empty if they do.
 
-    A single block whose units are unrelated was replaced: that is part of what changed.
-    All hidden blocks, or two in a row, are another network; and so is one whose units
-    were renumbered.
+    They do not if the units of two blocks in a row, or of all hidden blocks, are
+    unrelated, or if units were renumbered. A single block whose units are unrelated was
+    replaced, which is part of what changed.
 
     Args:
         relations: The relations of the blocks.
         hidden: The hidden blocks that have changed, by depth.
 
     >>> scratch, same = Relation(itself=0.0, best=0.5), Relation(itself=0.8, best=0.8)
-    >>> unrelated({"a": scratch, "b": same}, ["a", "b"])
+    >>> correspondence_doubt({"a": scratch, "b": same}, ["a", "b"])
     ''
-    >>> unrelated({"a": scratch, "b": scratch, "c": same}, ["a", "b", "c"])
+    >>> correspondence_doubt({"a": scratch, "b": scratch, "c": same}, ["a", "b", "c"])
     'units of a (0.00 of 0.50), b (0.00 of 0.50) do not correspond: another training or order'
     """
     present = {name: relations[name] for name in hidden if name in relations}
@@ -123,8 +123,7 @@ def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
 class Comparison:
     """The comparison of the units of two networks, block by block, by forward passes.
 
-    A block of the last network and that of the earlier one are both fed what the
-    earlier network hands to it.
+    A block of the last network gets the same inputs as in the earlier network.
 
     Attributes:
         model: The last network, which is as before afterwards.
@@ -155,12 +154,12 @@ class Comparison:
             units = self._after(features[:depth], feature).get(feature)
             if units is None or units.shape != earlier.shape:
                 continue
-            relation, order = _related(earlier, units)
+            relation, order = _relation(earlier, units)
             handed = reference.get([OUTPUT, *features][depth])
             if depth and handed is not None and handed.shape == units.shape:
-                # A residual block hands on its input, whatever its weights: compare
-                # what it adds.
-                added, order_added = _related(earlier - handed, units - handed)
+                # A residual block hands on its input, whatever its weights: what it adds
+                # is compared.
+                added, order_added = _relation(earlier - handed, units - handed)
                 if added.ratio < relation.ratio:
                     relation = added
                     order = order_added
@@ -261,7 +260,7 @@ def by_unit(value: Tensor, facts: TensorFacts) -> Tensor | None:
 
 
 def _rows(value: Tensor) -> Tensor:
-    """Return the values of units, which are last, (M, U): the same few of every network."""
+    """Return values whose last dimension is units as (M, U): the same rows of every network."""
     rows = value.detach().flatten(0, -2)[:, :_MOST_UNITS].float()
     return rows[:: max(1, len(rows) // _MOST_SAMPLES)]
 
@@ -303,7 +302,7 @@ def _agreement(table: Tensor, order: Tensor | None = None) -> float:
     return float(values.mean().nan_to_num().clamp(min=0))
 
 
-def _related(earlier: Tensor, later: Tensor) -> tuple[Relation, Tensor]:
+def _relation(earlier: Tensor, later: Tensor) -> tuple[Relation, Tensor]:
     """Return the relation of units, (M, U), and their best order, (U,)."""
     table = correlations(earlier, later)
     order = _best_order(table)

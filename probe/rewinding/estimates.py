@@ -1,8 +1,8 @@
 """Causes with intervals and verdicts, from the quantities of every test example.
 
-Of `network` an interval speaks over test examples: nothing in rewinding is trained, so
-that one network is enough. Of `training` it speaks over seeds and test examples, from
-three seeds on.
+An interval of scope `network` is over test examples: nothing in rewinding is trained,
+so that one network is enough. One of scope `training` is over seeds and test examples,
+from three seeds on.
 """
 
 import math
@@ -35,7 +35,7 @@ _WIDTH = 1.96  # half the width of an interval over the standard error that draw
 
 
 @immutable(eq=False)
-class Position:
+class Quantities:
     """The quantities of the networks after one task, for S seeds, O orders and N test examples.
 
     Attributes:
@@ -98,17 +98,17 @@ class Study:
         """The scopes that intervals can speak of."""
         return (NETWORK, TRAINING) if self.trainings >= FEWEST else (NETWORK,)
 
-    def rows(self, by_position: Mapping[int, Position]) -> Iterator[Row]:
+    def rows(self, by_position: Mapping[int, Quantities]) -> Iterator[Row]:
         """Yield the rows of each task position, then the means over these positions.
 
         Args:
             by_position: The quantities by task position.
         """
-        means = {j: self._means(position, j) for j, position in by_position.items()}
-        for j, position in by_position.items():
-            yield from self._rows(means[j], position.unchanged, j)
-        # Pieces add up over the same positions.
-        complete = [j for j, position in by_position.items() if not position.withheld]
+        means = {j: self._means(at_j, j) for j, at_j in by_position.items()}
+        for j, at_j in by_position.items():
+            yield from self._rows(means[j], at_j.unchanged, j)
+        # Means over the same positions, so that pieces add up.
+        complete = [j for j, at_j in by_position.items() if not at_j.withheld]
         used = complete or list(by_position)
         if not used:
             return
@@ -119,11 +119,11 @@ class Study:
         unchanged = frozenset.intersection(*(by_position[j].unchanged for j in used))
         yield from self._rows(over_all, unchanged)
 
-    def _means(self, position: Position, j: int) -> "dict[Name, _Mean]":
+    def _means(self, quantities: Quantities, j: int) -> "dict[Name, _Mean]":
         """Return the means over orders of all quantities at a task position."""
         at_j = at_position(self.tasks, self.orders, j)
         means: dict[Name, _Mean] = {}
-        for name, values in position.values.items():
+        for name, values in quantities.values.items():
             if not np.isfinite(values).all():
                 continue
             block, quantity = name
@@ -132,12 +132,12 @@ class Study:
                 examples = self._equal_tasks()
             error = 0.0
             if quantity == "attributed":
-                error = position.errors.get(block, 0.0)
+                error = quantities.errors.get(block, 0.0)
             means[name] = _Mean(examples, examples.mean(values), error)
         return means
 
     def _equal_tasks(self) -> TaskPosition:
-        """Return all test examples, of which all tasks weigh the same."""
+        """Return all test examples, weighted so that all tasks weigh the same."""
         sizes = np.bincount(self.tasks)
         weights = 1 / (np.count_nonzero(sizes) * sizes[self.tasks])
         return TaskPosition(None, np.arange(len(self.tasks)), weights)

@@ -51,8 +51,8 @@ def rewind(
         model: The last network, which is as before afterwards.
         before: The earlier network.
         blocks: The blocks of the network.
-        test: Tests the network on the examples of the earlier task or, if the flag is
-            set, of all. It is set where one block is put back, or none.
+        test: Function that tests the network on the examples of the earlier task or, if
+            its flag is set, of all tasks. It is set where at most one block is put back.
         limit: The number of sets up to which all are tested, see `Coalitions`.
         as_it_is: The result for the network itself, if it is known.
         seed: The seed of random orders.
@@ -93,8 +93,8 @@ class Rewinding:
 
     Attributes:
         scores: v_j(S) for each of N test examples, (N,), by set of the m blocks that
-            have changed since; of tasks other than j only for sets of one block, or
-            none.
+            have changed since; of tasks other than j only for sets of at most one
+            block.
         of_task: Whether an example is one of task j, (N,).
         limit: See `rewind`.
         seed: See `rewind`.

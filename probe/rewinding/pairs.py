@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from probe.rewinding.estimates import Position
+from probe.rewinding.estimates import Quantities
 from probe.rewinding.hybrids import Rewinding
 from probe.rewinding.shapley import Floats
 from probe.tables.note_text import listed
@@ -16,14 +16,14 @@ _ABOVE_CHANCE = 0.1  # of both ends, below which hybrids have no room to be wors
 _CLOSE = 1e-3  # to which scores of the same weights agree, whatever the batch
 
 
-def position_of(
+def quantities_of(
     result: Rewinding,
     blocks: Sequence[str],
     saved: Floats | None,
     broken_law: str,
     doubt: str,
-) -> Position:
-    """Return the quantities of every test example for an earlier network, as far as they are known.
+) -> Quantities:
+    """Return the quantities of every test example, as far as they are known.
 
     Args:
         result: The scores of the last network with blocks put back.
@@ -34,7 +34,7 @@ def position_of(
         doubt: The reason why nothing can be said of blocks, empty if there is none.
     """
     if broken_law:
-        return Position(values={}, withheld=broken_law)
+        return Quantities(values={}, withheld=broken_law)
     values = result.quantities(dict.fromkeys([*blocks, *result.blocks]))
     if saved is not None:
         put_back = result.scores[result.blocks]
@@ -43,7 +43,7 @@ def position_of(
         values["", "forgotten"] = competition + values["", "lost"]
     if doubt:
         values = {name: x for name, x in values.items() if not name[0]}
-    return Position(
+    return Quantities(
         values=values,
         errors=result.sampling_error,
         unchanged=frozenset(blocks) - set(result.blocks),

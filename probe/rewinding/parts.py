@@ -80,7 +80,7 @@ class Parts:
             suggested = suggestions(network, x, call)
             features = [name for name, downstream in suggested.items() if downstream]
         cuts: Sequence[Cut] = []
-        # Of a single layer nothing is hidden.
+        # A single layer has no hidden feature.
         if choice is not None or features:
             cuts = find_each(network, features, x, call, "tail")
         by_depth = sorted(cuts, key=lambda cut: cut.facts.position)
@@ -132,7 +132,7 @@ def _matches(names: Sequence[str], globs: Sequence[str]) -> bool:
 
 
 def _recurrent_layers(network: nn.Module, blocks: Blocks) -> Blocks:
-    """Return blocks in which each layer of a recurrent module is one of its own."""
+    """Return blocks in which each layer of a recurrent module is a block."""
     layer_of: dict[str, str] = {}
     for path, module in network.named_modules():
         if isinstance(module, nn.RNNBase) and module.num_layers > 1:

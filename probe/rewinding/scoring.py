@@ -110,7 +110,7 @@ class Tests:
         """Return a network's logits on some examples of the task at a position, from 1."""
         x, _ = self.data[position - 1]
         few = on_device_of(network, varied(x, _MOST))
-        with torch.no_grad(), tested(network):
+        with torch.no_grad(), repeatable_eval(network):
             return self.model.class_call(network, few)
 
     @property
@@ -132,7 +132,7 @@ class Tests:
         """
         for x, y in self.data:
             for each in (network, *earlier):
-                with kept_buffers(each), tested(each), explained(x):
+                with kept_buffers(each), repeatable_eval(each), explained(x):
                     self._check(each, x, y, has_labels=each is network)
 
     def _check(
@@ -180,7 +180,7 @@ class Tests:
     def _task_scores(self, network: nn.Module, x: Value, y: Value) -> Floats:
         """Return the score of each example of a task, (n,)."""
         parts = []
-        with tested(network):
+        with repeatable_eval(network):
             for rows in batches(x, self.batch_size):
                 batch = rows_for(network, x, rows)
                 labels = rows_for(network, y, rows)
@@ -197,7 +197,7 @@ class Tests:
             network: The network.
             x: The inputs, (B, ...).
             y: The labels, (B, ...).
-            logits: Its logits, of a score that has a name; None = it is called.
+            logits: Its logits, for a score that has a name; None = call the network.
 
         Raises:
             InputError: A score is not a finite number.
@@ -225,8 +225,8 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
     Args:
         name: The score.
         logits: Outputs (B, K), or (B, L, K) for labels (B, L).
-        y: Labels (B,) or (B, L), of which -100 does not count; of `squared_error`
-            targets with as many numbers as outputs.
+        y: Labels (B,) or (B, L), where -100 does not count; of `squared_error` targets
+            with as many numbers as outputs.
 
     Raises:
         InputError: Outputs and labels do not fit each other.
@@ -246,7 +246,6 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
         raise _unfit(logits, y, f"{expected}: {remedy}")
     if name == "loss":
         _check_labels(y, logits.shape[-1])
-    if name == "loss":
         losses = cross_entropy(
             logits.flatten(0, -2), y.flatten(), reduction="none", ignore_index=IGNORED
         )
@@ -282,8 +281,8 @@ def _unfit(logits: Tensor, y: Tensor, expected: str) -> InputError:
 
 
 @contextmanager
-def tested(network: nn.Module) -> Iterator[None]:
-    """Put a network into eval mode, in which what it draws is the same in every call."""
+def repeatable_eval(network: nn.Module) -> Iterator[None]:
+    """Put a network into eval mode within the block, with the same random numbers each time."""
     with (
         mode(network, training=False),
         every_global_stream(stream(0, "rewind")),

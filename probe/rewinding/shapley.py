@@ -119,7 +119,7 @@ class Coalitions:
         return gains
 
     def last(self, values: Mapping[int, Floats]) -> Floats:
-        """Return what is lost without each player, all others being there, (m, n)."""
+        """Return what is lost if each player leaves all others, (m, n)."""
         every = 2**self.players - 1
         losses = np.zeros((self.players, len(values[every])))
         for k in range(self.players):

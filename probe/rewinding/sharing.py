@@ -23,7 +23,7 @@ from probe.rewinding.hybrids import Names
 Tested = TypeVar("Tested")
 
 FEW = 8
-"""The number of examples on which passes that share are compared with whole ones."""
+"""The number of examples on which shared passes are compared with whole passes."""
 
 
 @immutable(eq=False)
@@ -45,18 +45,18 @@ class SharedPasses:
     run: Callable[[Value], Tensor]
 
     @torch.no_grad()
-    def _are_right(self, few: Value) -> bool:
+    def _give_same_logits(self, few: Value) -> bool:
         """Return whether a few examples have the same logits, bit for bit, as in whole passes.
 
-        Each block is put back by itself: so passes start at every value. What differs in
-        attributes may act anywhere.
+        Each block is put back by itself, so that passes start at every value. A block
+        whose attributes differ cannot be shared, as these may act anywhere.
 
         Args:
             few: The examples, (n, ...).
         """
         if any(block.attributes for block in self.changed.values()):
             return False
-        with self._restored():
+        with self._attributes_restored():
             passes = Passes(self.starts, self.model, self.run, few)
             sets = [(name,) for name in self.changed]
             for names in self.by_beginning([(), *sets]):
@@ -64,24 +64,24 @@ class SharedPasses:
                 with self._put_back(names):
                     if not identical(logits, self.run(mapped(few, torch.clone))):
                         return False
-            return passes.save_work
+            return passes.saves_work
         return False
 
     def by_beginning(self, sets: Iterable[Names]) -> list[Names]:
         """Sort sets of blocks so that sets with the same first blocks follow each other."""
         return sorted(sets, key=lambda names: [name in names for name in self.changed])
 
-    def tested(
+    def run_test(
         self, test: Callable[[], Tested], samples: Iterable[Value]
     ) -> Tested | None:
-        """Return what a test of these passes returns, None if they cannot be shared.
+        """Run a test of these passes and return its result, None if they cannot be shared.
 
         Args:
             test: The test.
             samples: A few examples of each task, (n, ...), to compare with whole passes.
         """
-        if all(map(self._are_right, samples)):
-            with self._restored():
+        if all(map(self._give_same_logits, samples)):
+            with self._attributes_restored():
                 return test()
         return None
 
@@ -106,11 +106,11 @@ class SharedPasses:
         return rewound(self.model, contents, self.before)
 
     @contextmanager
-    def _restored(self) -> Iterator[None]:
-        """End the block at an error, with the attributes of the network as they were.
+    def _attributes_restored(self) -> Iterator[None]:
+        """End the block at an error, and restore the attributes of the network then.
 
-        The user's code runs in a way that it was not written for; where it is at fault
-        itself, whole passes raise the error again.
+        An error may come from running the user's code in parts. If the code itself is
+        at fault, whole passes raise the error again.
         """
         attributes = attributes_of(self.model)
         digest = attribute_digest(self.model)

@@ -19,17 +19,17 @@ from probe.cut.model_call import explained
 from probe.immutable import immutable
 from probe.modules import named_state
 from probe.rewinding.blocks import Changed, Earlier, changed_blocks, rewound
-from probe.rewinding.correspondence import Comparison, unrelated
-from probe.rewinding.estimates import Position
+from probe.rewinding.correspondence import Comparison, correspondence_doubt
+from probe.rewinding.estimates import Quantities
 from probe.rewinding.hybrids import Names, Rewinding, rewind, sets_of
-from probe.rewinding.pairs import deficit_doubt, law_failure, position_of
+from probe.rewinding.pairs import deficit_doubt, law_failure, quantities_of
 from probe.rewinding.parts import Parts
 from probe.rewinding.scoring import (
     Tests,
     batches,
     on_device_of,
+    repeatable_eval,
     rows_for,
-    tested,
 )
 from probe.rewinding.shapley import EXACT, Floats
 from probe.rewinding.sharing import FEW, SharedPasses
@@ -86,8 +86,8 @@ class TwoNetworks:
         return Rewinding(scores=scores, of_task=of_task, limit=self.hybrids)
 
     def _shared_scores(self) -> dict[Names, Floats] | None:
-        """Return the scores by set of blocks, of passes that share; None if they cannot."""
-        # A score of the user's own may read more than logits.
+        """Return the scores by set of blocks, by passes that share work; None if none can."""
+        # A user's score may read more than logits.
         if callable(self.tests.score) or self.parts.starts is None:
             return None
         shared = SharedPasses(
@@ -98,8 +98,8 @@ class TwoNetworks:
             run=partial(self.tests.model.class_call, self.last),
         )
         samples = [on_device_of(self.last, varied(x, FEW)) for x, _ in self.tests.data]
-        with tested(self.last):
-            return shared.tested(partial(self._by_batch, shared), samples)
+        with repeatable_eval(self.last):
+            return shared.run_test(partial(self._by_batch, shared), samples)
 
     @torch.no_grad()
     def _by_batch(self, shared: SharedPasses) -> dict[Names, Floats]:
@@ -146,15 +146,15 @@ class TwoNetworks:
         return earlier.shape[-1], last.shape[-1]
 
     @cached_property
-    def position(self) -> Position:
+    def quantities(self) -> Quantities:
         """The quantities of every test example, as far as they are known."""
         chance = 1 / self.outputs[1] if self.tests.is_accuracy else None
-        return position_of(
+        return quantities_of(
             self.rewinding,
             tuple(self.parts.blocks),
             self.saved,
             self._broken_law(),
-            self._unrelated() or deficit_doubt(self.rewinding, chance),
+            self._unrelated_doubt() or deficit_doubt(self.rewinding, chance),
         )
 
     def put_back(self, *blocks: str) -> Floats:
@@ -172,15 +172,14 @@ class TwoNetworks:
         earlier = self.before.state.items()
         grown = any(tensor.shape != state[name].shape for name, tensor in earlier)
         if grown and self.outputs[0] != self.outputs[1]:
-            # Outputs that have come since compete in a hybrid, and not in the network
-            # as saved.
+            # New outputs compete in a hybrid, but not in the earlier network as saved.
             with rewound(self.last, self.changed.values(), self.before, grown=False):
                 put_back = self.tests.scores(self.last, self.task)
         of_task = self.rewinding.of_task
         others = self.before.others
         return law_failure(self.saved[of_task], put_back[of_task], others)
 
-    def _unrelated(self) -> str:
+    def _unrelated_doubt(self) -> str:
         """Return why the units of two networks do not correspond, empty if they do."""
         if not self.parts.facts:
             return ""
@@ -194,4 +193,4 @@ class TwoNetworks:
             run=partial(self.tests.logits, position=self.task),
         )
         hidden = [name for name in self.parts.facts if name in changed]
-        return unrelated(comparison.relations(), hidden)
+        return correspondence_doubt(comparison.relations(), hidden)

@@ -3,7 +3,8 @@
 The share is what the change of the block accounts for of what was lost. It is one
 number for two facts, its two ends: what the change breaks by itself in the earlier
 network, and what the last network regains when only this block is put back. Both
-decide, each by its interval. What is not shown is never read as nothing.
+decide, each by its interval. A quantity that is not shown to be small is never taken as
+0.
 """
 
 from probe.immutable import immutable
@@ -35,29 +36,36 @@ class Shown:
 
     @property
     def is_small(self) -> bool:
-        """Whether the quantity is shown to lie within the margin; never without one."""
+        """Whether the quantity is shown to lie within the margin; False without a margin."""
         return self.margin > 0 and -self.margin <= self.low and self.high <= self.margin
 
     @property
     def is_no_harm(self) -> bool:
-        """Whether the quantity is shown to be below the margin, or not above 0 without one."""
+        """Whether it is shown to be below the margin or, without a margin, not above 0."""
         return self.high < self.margin or self.high <= 0
 
     @property
     def is_no_help(self) -> bool:
-        """Whether the quantity is shown to be above minus the margin, or not below 0."""
+        """Whether it is shown to be above minus the margin or, without a margin, not below 0."""
         return self.low > -self.margin or self.low >= 0
 
 
 def verdict(broken: Shown, restored: Shown, share: Shown) -> str:
     """Decide what the change of a block does, see `probe.tables.schemas.CAUSE_VERDICTS`.
 
-    The first of these that holds: `none`: both ends and the share lie within the
-    margin; `together`: both ends do, and the share is shown to be beyond 0; `costs`:
-    all three are above 0; `helps`: all three are below 0; `depends`: the ends have
-    opposite signs, or the share is not on the side of the ends; `repairs`: restored is
-    above 0, broken below the margin; `breaks`: the reverse; `harms`: an end is above 0,
-    and none below; else `open`.
+    It is the first of these that holds:
+
+    - `none`: both ends and the share lie within the margin
+    - `together`: both ends do, and the share is shown to be beyond 0
+    - `costs`: all three are above 0
+    - `helps`: all three are below 0
+    - `depends`: the ends have opposite signs, or the share is not on their side
+    - `repairs`: restored is above 0, broken below the margin
+    - `breaks`: broken is above 0, restored below the margin
+    - `harms`: an end is above 0, and none below
+    - `open`: none of these holds
+
+    v is the score with a set of blocks put back, as in `probe.rewinding.hybrids`.
 
     Args:
         broken: What the change breaks by itself, v(all) - v(all but the block).

@@ -101,7 +101,7 @@ def read_folder(folder: Path) -> Saved:
         try:
             with np.load(folder / _ARRAYS, allow_pickle=False) as file:
                 arrays = dict(file)
-        # zipfile and NumPy raise almost anything for what is no such file.
+        # zipfile and NumPy raise almost anything for another kind of file.
         except Exception:
             raise _damaged(folder / _ARRAYS) from None
     return Saved(
@@ -191,7 +191,7 @@ def _description(folder: Path) -> Mapping[str, Any]:
         description = json.loads(unhashed(path.read_bytes()))
     except (ValueError, RecursionError):
         raise _damaged(path) from None
-    # What is hashed by somebody else may still be anything, also the name of a file
+    # A file that somebody else has hashed may hold anything, also the name of a file
     # elsewhere.
     names = {_ARRAYS, *(f"{name}.csv" for name in SCHEMAS)}
     complete = (

@@ -134,7 +134,7 @@ def curves(layers: pd.DataFrame, amount_of: AmountOf) -> pd.DataFrame:
     groups = rows.assign(guessed=rows["quantity"] == "chance").groupby(
         ["learner", "feature"]
     )
-    # Only the output, where nothing is retrained, has a level of guessing.
+    # Only the output, where nothing is retrained, has an accuracy of guessing.
     return rows[
         (groups["amount"].transform("nunique") > 1)
         & ~groups["guessed"].transform("any")

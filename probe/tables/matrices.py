@@ -40,8 +40,8 @@ def accuracy_matrix(cells: pd.DataFrame, tasks: int) -> AccuracyMatrix:
     return AccuracyMatrix(values)
 
 
-def mean_accuracies(measurements: pd.DataFrame) -> dict[str, AccuracyMatrix]:
-    """Return the mean R of each learner, (T+1, T), in order of first appearance.
+def mean_matrices(measurements: pd.DataFrame) -> dict[str, AccuracyMatrix]:
+    """Return R of each learner, (T+1, T), its mean over orders and seeds, in order of appearance.
 
     Args:
         measurements: The measurements of one study; learners without R are left out.

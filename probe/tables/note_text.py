@@ -32,7 +32,7 @@ def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
 def note_sentences(notes: "pd.DataFrame") -> Iterator[str]:
     """Yield each note once for each learner, with the features, steps and runs it holds for.
 
-    What a readout reads of wide features is one sentence for all learners.
+    The note on how a readout reads wide features is one sentence for all learners.
     """
     layouts = notes["note"].map(lambda note: bool(_LAYOUT.match(note))).astype(bool)
     for readout, rows in notes[layouts].groupby("readout", sort=False):

@@ -80,7 +80,7 @@ class ResultBase(ABC):
         Raises:
             InputError: A module of the user's is named `figures`, too.
         """
-        # The only arrow up: what is drawn is asked for here, and nowhere before.
+        # Imported when a figure is drawn, as `figures` imports `probe`.
         try:
             from figures.build import Plot
         except ImportError as error:

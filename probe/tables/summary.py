@@ -117,7 +117,7 @@ def summarize(measurements: pd.DataFrame) -> pd.DataFrame:
     table = _in_every_order(table)
     columns = ["learner", "metric", "depth", "task_position"]
     ranks = {"learner": measurements["learner"].unique().tolist(), "metric": METRICS}
-    means = _ranked(seed_means(table, *columns, "feature"), columns, ranks)
+    means = _rank_rows(seed_means(table, *columns, "feature"), columns, ranks)
     return new_table("summary", means)
 
 
@@ -157,10 +157,10 @@ def pra_by_step(measurements: pd.DataFrame, readout: str) -> pd.DataFrame:
     require(table, "depth")
     means = seed_means(table, "learner", "depth", "feature", "tasks_seen")
     ranks = {"learner": table["learner"].unique().tolist()}
-    return _ranked(means, ["learner", "depth", "tasks_seen"], ranks)
+    return _rank_rows(means, ["learner", "depth", "tasks_seen"], ranks)
 
 
-def _ranked(
+def _rank_rows(
     frame: pd.DataFrame, columns: list[str], ranks: dict[str, list[str]]
 ) -> pd.DataFrame:
     """Sort rows by columns; `ranks` gives the order of the names in some of them."""

@@ -189,7 +189,7 @@ def checked(
     for column, kind in schema.items():
         cells = frame[column]
         try:
-            columns[column] = _converted(cells, kind)
+            columns[column] = _convert(cells, kind)
         except (ValueError, TypeError, OverflowError):
             wrong_cells = (
                 k for k in range(len(cells)) if not _is_right(cells[k : k + 1], kind)
@@ -202,7 +202,7 @@ def checked(
     return pd.DataFrame(columns)
 
 
-def _converted(cells: pd.Series, kind: Column) -> pd.Series:
+def _convert(cells: pd.Series, kind: Column) -> pd.Series:
     """Return cells in the dtype of their column; raises ValueError or TypeError for a wrong one."""
     values = cells
     if cells.dtype != kind.dtype:
@@ -220,7 +220,7 @@ def _converted(cells: pd.Series, kind: Column) -> pd.Series:
 
 def _is_right(cells: pd.Series, kind: Column) -> bool:
     try:
-        _converted(cells, kind)
+        _convert(cells, kind)
     except (ValueError, TypeError, OverflowError):
         return False
     return True

@@ -55,8 +55,8 @@ def reestimate(
         return
     column = tensors(x)[0]
     order = permutation(len(column), stream(0, "batch norm")).to(column.device)
-    chance = every_global_stream(stream(0, "batch norm", "pass"))
-    with ExitStack() as restored, mode(model, training=False), chance:
+    seeded = every_global_stream(stream(0, "batch norm", "pass"))
+    with ExitStack() as restored, mode(model, training=False), seeded:
         for norm in norms:
             restored.callback(setattr, norm, "momentum", norm.momentum)
             norm.reset_running_stats()

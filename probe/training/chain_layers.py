@@ -140,7 +140,7 @@ def _windows(module: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor, Link]:
     padded = x.new_zeros(2, batch, height + 2 * above, width + 2 * left, channels)
     inner = padded[:, :, above : above + height, left : left + width]
     image, dimage = inner.permute(0, 1, 4, 2, 3)
-    windows, dwindows = _unfolded(module, padded).unbind()
+    windows, dwindows = _unfold(module, padded).unbind()
     copied = windows.contiguous()
     dcopied = windows.new_empty(windows.shape)
     # Windows overlap, so that a pixel has the sum of several gradients. Tap by tap there
@@ -165,7 +165,7 @@ def _windows(module: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor, Link]:
     return rows, dcopied.view(-1, numbers), Link(forward, backward)
 
 
-def _unfolded(module: nn.Conv2d, images: Tensor) -> Tensor:
+def _unfold(module: nn.Conv2d, images: Tensor) -> Tensor:
     """Return views of the windows (2, B, H', W', taps, taps, C) of images (2, B, H, W, C)."""
     for axis, (taps, stride) in enumerate(
         zip(module.kernel_size, module.stride, strict=True), 2
@@ -220,7 +220,8 @@ def by_autograd(module: nn.Module, gradients: Gradients) -> Link:
         nonlocal leaf, y
         leaf = x.detach().requires_grad_()
         with torch.enable_grad():
-            # A copy: the layer may write into its input, which a leaf forbids.
+            # A copy, as the layer may write into its input, and autograd forbids that of a
+            # leaf.
             y = cast(Tensor, module(leaf.clone()))
         return y.detach()
 

@@ -22,7 +22,10 @@ from probe.seeding import global_stream, stream
 
 
 class _Uncompiled(_FlopCounterMode):
-    """Torch's counting of calls, for models that cannot have been compiled."""
+    """Torch's counting of calls, without its check for compiled models.
+
+    That check would import torch's compiler.
+    """
 
     __torch_dispatch__ = unwrap(_FlopCounterMode.__torch_dispatch__)
 

@@ -127,7 +127,7 @@ def predict_variants(
         examples: See `predict_each`, as for all others.
 
     Returns:
-        What `predict_each` returns, of each variant.
+        The result of `predict_each` for each variant.
 
     Raises:
         InputError: The logits have the wrong shape, or are not finite.
@@ -167,7 +167,7 @@ class _Predictions:
     def add(self, scores: Tensor, rows: Tensor, y: Tensor) -> None:
         """Take the logits (B, K) of a batch with its rows in the tables and its labels, (B,)."""
         for name, table in self._barred.items():
-            competing = scores if table is None else _barred(scores, table[rows])
+            competing = scores if table is None else _bar(scores, table[rows])
             self._predicted[name].append(competing.argmax(1))
             if name == self._loss_of:
                 self._losses.append(cross_entropy(competing, y, reduction="none"))
@@ -219,7 +219,7 @@ class _Sample:
             InputError: The logits differ.
         """
         scores = torch.cat(self._scores)
-        # Without outliers, next to which the others hardly differ.
+        # Without outliers, as the others hardly differ next to them.
         distance = (_finite(scores) - _finite(scores).median(0).values).abs().amax(1)
         usual = (distance <= _USUAL * distance.median()).nonzero()[:, 0]
         drawn = permutation(len(usual), stream(0, "batches"))
@@ -248,7 +248,7 @@ class _Sample:
             )
 
 
-def _barred(scores: Tensor, mask: Tensor) -> Tensor:
+def _bar(scores: Tensor, mask: Tensor) -> Tensor:
     """Return logits (B, K) with those that do not compete, True in the mask (B, K), at -inf.
 
     The others are finite: where all of them were -inf, one of them is predicted all the
@@ -294,8 +294,8 @@ def check_independence(
 
     They differ with batch norm in training mode, or with prompts that the whole batch
     chooses (as in L2P). An accuracy is then that of an order of the test examples, and
-    not of the network. What is drawn at random differs for the same batch, too: only
-    more than that is refused.
+    not of the network. Random numbers make values of the same batch differ, too: only
+    larger differences are refused.
 
     Args:
         compute: Function that maps a batch to named values (B, ...).
@@ -305,7 +305,7 @@ def check_independence(
     Raises:
         InputError: The values differ; the message names them.
     """
-    # Of all classes, sorted by class.
+    # All classes, sorted by class.
     chosen = _spread(labels.argsort(stable=True), _MIXED)
 
     def values(rows: Tensor) -> dict[str, Tensor]:

@@ -71,7 +71,7 @@ def initialize(
     kept_values = [(tensor, tensor.detach().clone()) for tensor in kept.values()]
     unread_values = {n: fresh[n].detach().clone() for n in unread if n in fresh}
     with torch.no_grad():
-        # What no rule writes to is found by the NaN that is left in it.
+        # Tensors that no rule writes to are found by the NaN left in them.
         for parameter in fresh.values():
             parameter.fill_(torch.nan)
         for module in model.modules():
@@ -139,7 +139,7 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
         return
     values = fresh_state(fresh, stream(0, "check"))
     state = named_state(model)
-    # Rewinding leaves what is in no state dict as it is.
+    # Rewinding leaves tensors that are in no state dict as they are.
     for name in sorted(model.state_dict(keep_vars=True).keys() & state.keys()):
         shape = tuple(values[name].shape) if name in values else "none"
         if shape != (expected := tuple(state[name].shape)):

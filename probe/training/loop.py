@@ -224,7 +224,7 @@ def fit(
                 losses.append(float(epoch[0]))
             losses.append(float(epoch.mean()))
             if not math.isfinite(losses[-1]):
-                raise _diverged(losses, len(data), recipe, trained[0].dtype)
+                raise _divergence(losses, len(data), recipe, trained[0].dtype)
             objective.after_epoch(model, losses)
             steps_left -= len(epoch)
             if stopping.stops(model):
@@ -280,7 +280,7 @@ def _batches(
         yield gather(data.x, indices, on_cpu), data.y.index_select(0, indices)
 
 
-def _diverged(
+def _divergence(
     losses: list[float], n: int, recipe: Recipe, dtype: torch.dtype
 ) -> InputError:
     """Return the error of a training on n examples whose loss is NaN or Inf, with a remedy.

@@ -13,7 +13,7 @@ from probe.examples import Labeled
 from probe.modules import kept_buffers, mode
 from probe.seeding import every_global_stream, global_states, stream
 
-_FEW = 8  # examples on which a network is seen to give the same in both layouts
+_FEW = 8  # examples on which a network must give the same in both layouts
 
 
 def channels_last(x: AnyValue) -> AnyValue:
@@ -59,7 +59,7 @@ def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
         largest = float(a[a.isfinite()].abs().max())
         return torch.allclose(a, b, rtol=1e-3, atol=1e-3 * largest)
     except Exception:
-        # What goes wrong here goes wrong again, and is reported, where it counts.
+        # An error here occurs again, and is reported, in the passes that count.
         return False
 
 

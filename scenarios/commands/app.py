@@ -86,9 +86,9 @@ def model(factory: str, options: flags.ModelOptions) -> int:
 def diff(before: Path, after: Path, options: flags.DiffOptions) -> int:
     """Find the layer whose change made a network worse, and what would bring it back.
 
-    Nothing is needed but two checkpoints and test examples of what the network could
-    do. The exit code is 1 if more was lost than --tolerate allows, at the lower end of
-    the 95 % interval.
+    It needs only two checkpoints, and test examples of what the network could do. The
+    exit code is 1 if more was lost than --tolerate allows, at the lower end of the 95 %
+    interval.
     """
     from scenarios.commands.diff import show_diff
 

@@ -45,19 +45,19 @@ def compare_turned() -> "probe.Diff":
     test = data.test
     with global_stream(stream(0, "demo")):
         untrained = narrow((1, 8, 8), 10)
-    before = _trained(untrained, train)
-    after = _trained(before, _turned(train))
-    stored = {"old": train, "new": _turned(train)}
-    return probe.diff(before, after, test, _turned(test), train=stored)
+    before = _train_copy(untrained, train)
+    after = _train_copy(before, _turn(train))
+    stored = {"old": train, "new": _turn(train)}
+    return probe.diff(before, after, test, _turn(test), train=stored)
 
 
-def _trained(network: nn.Module, examples: Examples) -> nn.Module:
+def _train_copy(network: nn.Module, examples: Examples) -> nn.Module:
     """Return a copy of a network that is trained on examples."""
     copy = deepcopy(network)
     fit(copy, examples, _RECIPE, stream(0, "demo training"))
     return copy.eval()
 
 
-def _turned(examples: Examples) -> Examples:
+def _turn(examples: Examples) -> Examples:
     """Return images that are turned by 90 degrees."""
     return examples.changed(x=examples.x.rot90(1, (2, 3)))

@@ -49,9 +49,9 @@ def draw_requested(directory: Path, flags: FigureOptions) -> None:
         InputError: The request cannot be met; nothing is written.
     """
     options = Options(
-        learners=_listed(flags.learners),
-        labels=dict(map(_labelled, flags.label or ())),
-        readouts=_listed(flags.readouts),
+        learners=_entries(flags.learners),
+        labels=dict(map(_name_and_label, flags.label or ())),
+        readouts=_entries(flags.readouts),
         width=flags.width,
         font_size=flags.font_size,
         font=flags.font or "",
@@ -59,22 +59,22 @@ def draw_requested(directory: Path, flags: FigureOptions) -> None:
     for path in build_asked(
         directory,
         options,
-        _listed(flags.only) or (),
-        _listed(flags.format) or ON_REQUEST[:1],
+        _entries(flags.only) or (),
+        _entries(flags.format) or ON_REQUEST[:1],
         flags.out,
     ):
         show_line(str(path))
 
 
-def _listed(text: str | None) -> list[str] | None:
+def _entries(text: str | None) -> list[str] | None:
     """Return the entries of a comma-separated flag, None if it was not typed."""
     return None if text is None else names(text)
 
 
-def _labelled(text: str) -> tuple[str, str]:
+def _name_and_label(text: str) -> tuple[str, str]:
     """Return the learner of a label and its printed name.
 
-    >>> _labelled("er=Replay (ours)")
+    >>> _name_and_label("er=Replay (ours)")
     ('er', 'Replay (ours)')
     """
     learner, _, label = text.partition("=")

@@ -13,7 +13,7 @@ from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import Dataset, load
 from scenarios.data.names import BUNDLED
 from scenarios.options import InitOptions, names
-from scenarios.study.study_file import check_study, chosen_learners
+from scenarios.study.study_file import check_study, choose_learners
 
 _TEMPLATES = files("scenarios.commands") / "templates"
 OWN_FILE = "mynets.py"  # the Python file that `--own` writes
@@ -74,7 +74,7 @@ def _study_file(command: str, options: InitOptions) -> str:
         name = "mydata"
         tasks = "tasks = [[0, 1], [2, 3]]"
         network = "mynet"
-    learners = chosen_learners(names(options.learners or "finetune,er,offline"), {})
+    learners = choose_learners(names(options.learners or "finetune,er,offline"), {})
     tables = [f"[learners.{kind}]\n{_ABOUT.get(kind, '')}" for kind in learners]
     template = (_TEMPLATES / "study.toml").read_text("utf-8")
     return template.format(

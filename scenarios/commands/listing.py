@@ -22,7 +22,7 @@ from scenarios.stages import STAGES
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.study_toml import preset_names, read_study, variant_names
 
-# Presets of which docs/found has no run with all settings as they stand.
+# Presets without a run in docs/found that has all of their present settings.
 _NEVER_IN_FULL = {
     "chaudhry-cifar100-multi",
     "chaudhry-cifar100-single",
@@ -103,8 +103,12 @@ def names() -> dict[str, list[dict[str, Any]]]:
             {"name": name, "features": stages.split()}
             for name, stages in STAGES.items()
         ],
-        "learners": _entries(_marked("learner", dict.fromkeys(MODULES.values()))),
-        "readouts": _entries(readouts | _marked("readout", ["probe.readouts.readout"])),
+        "learners": _entries(
+            _marked_classes("learner", dict.fromkeys(MODULES.values()))
+        ),
+        "readouts": _entries(
+            readouts | _marked_classes("readout", ["probe.readouts.readout"])
+        ),
         "metrics": _metrics(),
     }
 
@@ -125,7 +129,7 @@ def _metrics() -> list[dict[str, Any]]:
     return papers
 
 
-def _marked(decorator: str, modules: Iterable[str]) -> dict[str, str]:
+def _marked_classes(decorator: str, modules: Iterable[str]) -> dict[str, str]:
     """Return the marked classes by name, each with the first line of its docstring.
 
     They are found in the text of modules, as most of these load torch.

@@ -48,7 +48,7 @@ def main() -> None:
     except OSError as error:
         if error.filename:
             _refuse(f"{error}; check the path")
-        # Of errors without a file, only these come from standard output.
+        # Among errors without a file, only these come from standard output.
         if error.errno not in _OUTPUT_FAILS:
             raise
         _refuse(

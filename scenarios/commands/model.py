@@ -24,7 +24,7 @@ from probe.results.run_directory import refuse_foreign
 from probe.tasked_examples import as_tasks
 from probe.validation import problem, problems
 from scenarios.checkpoint_loader import CheckpointLoader
-from scenarios.commands.run import carry_through
+from scenarios.commands.run import run_plan
 from scenarios.data.datasets import Location
 from scenarios.data.feature_files import SUFFIX
 from scenarios.options import ModelOptions, names, position
@@ -79,7 +79,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             code=SOURCE_HASHES.get(f"network {network}"),
             location=Location(),
         )
-        return carry_through(
+        return run_plan(
             partial(_prepare, loader),
             options.of_run,
             root,
@@ -164,7 +164,7 @@ def _user_code(
             "test), or FILE.npz"
         )
     network, *networks = options.networks.values()
-    # Of the values of --load, MODULE:FUNCTION reads files, others register objects.
+    # A value MODULE:FUNCTION of --load reads files, others register objects.
     loads = options.load or ()
     functions = [load for load in loads if re.search(r":\w+$", load)]
     return UserCode(

@@ -41,7 +41,7 @@ def show_report(
 
     path = out or directories[0] / PAGE
     chosen = names(learners) if learners else None
-    folders = [*map(_named, directories)]
+    folders = [*map(_run_directory, directories)]
     if path.suffix in (".md", ".json"):
         _write_answers(folders, path, chosen)
     else:
@@ -92,8 +92,8 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     from probe.tables.layer_text import points
     from probe.tables.table_file import where
 
-    before = read_tables(_named(first))
-    after = read_tables(_named(second))
+    before = read_tables(_run_directory(first))
+    after = read_tables(_run_directory(second))
     for sheet in compared_sheets(first.name, before, second.name, after):
         show_sheet(sheet)
     forgets = where(after["statements"], statement="forgets")
@@ -107,7 +107,7 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     return bool(above.empty)
 
 
-def _named(directory: Path) -> Path:
+def _run_directory(directory: Path) -> Path:
     """Return a run directory, or that of the tables in this package that `reference:NAME` names."""
     prefix, _, name = str(directory).partition(":")
     if prefix != "reference":

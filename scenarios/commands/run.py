@@ -40,8 +40,8 @@ from scenarios.execution.devices import executor_for, side_by_side
 from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from scenarios.study.plan import BUILT_IN, Loader, Prepared, Sizes, prepared
-from scenarios.study.study_file import check_study, overridden
+from scenarios.study.plan import BUILT_IN, Loader, Prepared, Sizes, prepare_study
+from scenarios.study.study_file import apply_flags, check_study
 from scenarios.study.study_toml import read_study
 from scenarios.user_code import UserCode
 from scenarios.user_objects import USER_METRICS
@@ -63,16 +63,16 @@ def run_study(source: str, options: RunOptions, typed: str = "") -> bool:
     """
     user_code = UserCode(loads=options.load or ())
     with user_code.opened(BUILT_IN):
-        # First without the flags: mistakes in the file are reported in the file's
-        # terms.
+        # First without the flags, so that the error for a mistake in the file uses the
+        # file's terms.
         raw = read_study(source, options.variant)
-        study = overridden(check_study(raw, source), options)
+        study = apply_flags(check_study(raw, source), options)
         root = options.out or Path("runs") / study.name
         # A dry run writes nothing: it takes the precision that is there.
         dry = options.dry_run and not (root / run_directory.PRECISION).exists()
         location = Location.of(options.data, options.download)
-        return carry_through(
-            partial(prepared, study, user_code, location, None if dry else root),
+        return run_plan(
+            partial(prepare_study, study, user_code, location, None if dry else root),
             options,
             root,
             typed and f"{typed} --seeds {max(3, 2 * len(study.seeds))}",
@@ -80,11 +80,11 @@ def run_study(source: str, options: RunOptions, typed: str = "") -> bool:
         )
 
 
-def carry_through(
+def run_plan(
     prepare: Callable[[torch.device], Prepared],
     options: RunOptions,
     root: Path,
-    further: str,
+    next_command: str,
     *,
     trained: bool = True,
     omegas: bool = False,
@@ -95,8 +95,9 @@ def carry_through(
         prepare: A function that returns the plan for a device.
         options: The flags.
         root: The run directory.
-        further: The command that goes further.
-        trained: Whether to print the seconds of training.
+        next_command: The command to suggest when the run has ended.
+        trained: Whether the run trains its networks; those from checkpoints have no
+            costs.
         omegas: Whether to print Kemker 2018's table.
 
     Returns:
@@ -110,25 +111,26 @@ def carry_through(
     options = replace(options, device=str(device))
     executor = executor_for(options, device)
     source, loader, sizes = prepare(device)
-    plan = source.plan.model_copy(update={"next": further})
+    plan = source.plan.model_copy(update={"next": next_command})
     work = _work(plan, loader, root, options)
     run_directory.refuse_foreign(root)
-    # Before the files are looked at and the network is cut, which takes half as long
-    # again.
+    # Shown first, as looking at the files and cutting the network may take long.
     show_line(
         f"{plan.name}: {len(jobs_of(plan))} jobs, {_retraining_phrase(plan)}results in {root}"
     )
-    plans = _allocations(source, sizes, work)
+    allocations = _allocations(source, sizes, work)
     if options.dry_run:
-        progress.show_dry_run(work, sizes, plans, side_by_side(options, device))
+        processes = side_by_side(options, device)
+        progress.show_dry_run(work, sizes, allocations, processes)
         return True
-    del source
-    if any(plan.location != "in memory" for plan in chain(*plans.values())):
-        progress.show_plan(plans, work)
+    del source  # frees its networks
+    of_networks = chain(*allocations.values())
+    if any(allocation.location != "in memory" for allocation in of_networks):
+        progress.show_allocations(allocations, work)
     try:
         ends, states = _to_the_end(work, executor, options)
     finally:
-        # The files in it are gone with their users; other processes may still use it.
+        # Its files vanish with the processes that use them; others may still do so.
         with suppress(OSError):
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
@@ -140,7 +142,7 @@ def _show_results(
     root: Path, options: RunOptions, *, trained: bool, omegas: bool
 ) -> None:
     """Print the results in a run directory, and write the page that was asked for."""
-    # It imports pandas, which a plan is shown without.
+    # Imported here, as it imports pandas, which a dry run does not need.
     from scenarios.commands.screen.results import show_outcome
 
     show_outcome(root, tables=options.tables, trained=trained, omegas=omegas)
@@ -189,24 +191,24 @@ def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
 
 
 def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocations:
-    """Return where the activations of each network are cached: the study's, or a learner's own.
+    """Return where activations are cached, for the study's network and for learners' own.
 
-    There are none where nothing is left to retrain, or where another machine decides.
+    The result is empty if nothing is left to retrain, or another machine decides.
     """
-    plans: dict[str, tuple[Allocation, ...]] = {}
+    allocations: dict[str, tuple[Allocation, ...]] = {}
     jobs = jobs_of(work.plan)
     keys_left = chain.from_iterable(map(work.keys_left, jobs))
     # A machine that only drives others with GPUs does not know their memory.
     if work.sharing or not any(key.readout.is_retraining for key in keys_left):
-        return plans
+        return allocations
     train, test = zip(*sizes, strict=True)
     for job in jobs:
         network = job.learner if job.own_network else work.plan.network
         # Nothing is retrained downstream of the output.
         features = work.plan.learners[job.learner].features[:-1]
-        if features and not job.offline and network not in plans:
+        if features and not job.offline and network not in allocations:
             networks = source.networks(job, Store(work.root, job.name, {}))
-            plans[network] = cache_plan(
+            allocations[network] = cache_plan(
                 networks.after(job.steps[0]).model,
                 features,
                 first(networks.scenario.test.x, SAMPLE),
@@ -216,7 +218,7 @@ def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocatio
                 networks.call.output,
                 networks.call.call,
             )
-    return plans
+    return allocations
 
 
 def _to_the_end(
@@ -231,8 +233,8 @@ def _to_the_end(
     make_folder(work.root)
     with _locked(work.root):
         run_directory.describe(work.root, work.plan)
-    # In each seed the floor and the ceiling first, with whose networks other jobs compare
-    # theirs; jobs that leave out a task last.
+    # In each seed the floor and the ceiling first, as other jobs compare their networks
+    # with them; jobs that leave out a task last.
     jobs = jobs_of(work.plan)
     ordered = sorted(
         jobs, key=lambda job: (job.seed, not job.offline, bool(job.without))
@@ -246,8 +248,7 @@ def _to_the_end(
         if any(end.how == "locked" for end in ends):
             return ends, run_directory.survey(work.plan, work.root)
         states = _write_results(work)
-        # What was damaged since it was last looked at is set aside when the tables are
-        # made.
+        # A file that was damaged meanwhile has been set aside while tables were made.
         failed = {end.job for end in ends if end.how == "failed"}
         remaining = [job for job in jobs if job not in failed and work.keys_left(job)]
         if not remaining:
@@ -273,8 +274,8 @@ def _write_results(work: Work) -> list[run_directory.JobState]:
         first_tasks = work.root.glob("jobs/first-task/*")
         for folder in (work.root, work.root / "figures", *first_tasks):
             sweep(folder)
-        # Before the tables: what is finished meanwhile may be in them, and then they
-        # are made anew.
+        # Before the tables: a job that ends meanwhile may be in them, and they are then
+        # made again.
         states = run_directory.survey(work.plan, work.root)
         run_directory.remove_locks(work.root, states)
         write_tables(work.plan, work.root, USER_METRICS.values())

@@ -46,7 +46,7 @@ def prepare_audioset(folder: Path, classes: Path, out: Path) -> None:
         InputError: A split or the table of classes is missing, a class is unknown, or a
             file is truncated.
     """
-    names = _chosen(folder / _TABLE, classes)
+    names = _chosen_names(folder / _TABLE, classes)
     train, test = (_read(folder, split, names, classes) for split in _SPLITS)
     write_features(out, train, test, [*names.values()])
     print(
@@ -92,7 +92,7 @@ def _read(
     return Examples(torch.from_numpy(np.stack(inputs)), torch.tensor(labels))
 
 
-def _chosen(table: Path, classes: Path) -> Mapping[int, str]:
+def _chosen_names(table: Path, classes: Path) -> Mapping[int, str]:
     """Return the names of the chosen classes by their index in the release, in the file's order.
 
     A line of the file may be an index, an id or a name in the release's table.

@@ -371,7 +371,7 @@ def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
         scaler: A scaler of scikit-learn for the inputs, which is fitted to those of the
             training data; None = they stay as they are.
     """
-    train_rows, test_rows = _stratified(y)
+    train_rows, test_rows = _stratify(y)
     if scaler is not None:
         x = scaler.fit(x[train_rows]).transform(x)
     examples = Examples(torch.tensor(x, dtype=torch.float32), torch.tensor(y))
@@ -385,7 +385,7 @@ def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
     )
 
 
-def _stratified(y: Array) -> tuple[Array, Array]:
+def _stratify(y: Array) -> tuple[Array, Array]:
     """Return the indices of the training and the test examples, scikit-learn's split of seed 0.
 
     Args:

@@ -74,7 +74,7 @@ def _array(archive: Any, name: str, file: IO[bytes], checked: bool) -> Array:
     """Return an array of an open archive, memory-mapped if it is large and uncompressed."""
     stored = f"{name}.npy"
     member = archive.zip.getinfo(stored if stored in archive.zip.namelist() else name)
-    mapped = _mapped(file, member)
+    mapped = _map_array(file, member)
     if mapped is None:
         return np.asarray(archive[name])
     with archive.zip.open(member) as stream:
@@ -84,7 +84,7 @@ def _array(archive: Any, name: str, file: IO[bytes], checked: bool) -> Array:
     return mapped
 
 
-def _mapped(file: IO[bytes], member: ZipInfo) -> Array | None:
+def _map_array(file: IO[bytes], member: ZipInfo) -> Array | None:
     """Map a large uncompressed array of an archive in its file; return None for any other.
 
     Others are in column-major order, hold Python objects or have a newer .npy version.

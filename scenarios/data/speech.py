@@ -95,7 +95,7 @@ def log_mel(audio: Array, offsets: Array) -> Array:
     reference = np.repeat(np.maximum(loudest, np.finfo(np.float32).tiny), counts)
     faintest = 10 ** (-RANGE / 10)
     decibel = 10 * np.log10(np.maximum(powers / reference[:, None], faintest))
-    parts = _averaged(1 + decibel / RANGE, firsts, counts)
+    parts = _average(1 + decibel / RANGE, firsts, counts)
     images = parts.transpose(0, 2, 1).clip(0, 1)
     return np.ascontiguousarray(images, dtype=np.float32)
 
@@ -134,7 +134,7 @@ def _powers(audio: Array, starts: Array) -> Array:
     return np.concatenate(powers)
 
 
-def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
+def _average(values: Array, firsts: Array, counts: Array) -> Array:
     """Return the means (N, 24 parts, 24) of each recording's frames over its 24 parts.
 
     Args:

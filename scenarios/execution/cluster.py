@@ -103,7 +103,7 @@ def _events(
 
         def start(job: Job) -> Started:
             future = remote.remote(shared, job, Path.cwd()).future()
-            return future, partial(_ended, ray, future, job)
+            return future, partial(_end_of, ray, future, job)
 
         def room() -> int:
             # Several for each processor: those without one wait in Ray.
@@ -136,7 +136,7 @@ def _end_with_node() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-def _ended(ray: Any, future: Future[Ended], job: Job) -> Ended:
+def _end_of(ray: Any, future: Future[Ended], job: Job) -> Ended:
     """Return how a job ended: by itself, by an error or with its process; raises its NotWritten."""
     try:
         return future.result()
@@ -177,7 +177,7 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
             local = {} if address else {"num_cpus": workers, "include_dashboard": False}
             quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
             ray.init(address=address or "local", **local, **quiet)
-    # By Ray's own handler of SIGTERM.
+    # Ended by Ray's own handler of SIGTERM.
     except SystemExit:
         raise Stopped(128 + signal.SIGTERM) from None
     # Ray raises almost anything here.

@@ -31,8 +31,8 @@ from scenarios.execution.work import Ended, Event, Work, carry_out
 # Returns the next job, or None if there is none now; there may be one later.
 Take = Callable[[], Job | None]
 
-# A job in another process: its future, and a function that returns its end once that is
-# done.
+# A job in another process: its future, and a function that returns how it ended, once
+# the future is done.
 Started = tuple[Future[Ended], Callable[[], Ended]]
 
 RETRIES = 2  # of a job whose process was killed
@@ -109,7 +109,7 @@ def execute(
     """
     remaining = deque(job for job in jobs if not work.is_finished(job))
     while remaining:
-        locked = yield from _attempts(work, remaining, executor)
+        locked = yield from _attempts(work, remaining, executor)  # empties `remaining`
         while locked and not remaining:
             # This process holds no lock by now: of several that end without waiting,
             # the last to look here finds everything finished.
@@ -121,13 +121,14 @@ def execute(
                     yield Ended(job=job, how="finished")
                 else:
                     remaining.append(job)
-            if not free and not wait:
+            if free:
+                continue
+            if not wait:
                 yield from (Ended(job=job, how="locked") for job in locked)
                 return
-            if not free:
-                yield len(locked)
-                time.sleep(_POLL_LOCKED)
-        remaining.extend(locked)
+            yield len(locked)
+            time.sleep(_POLL_LOCKED)
+        remaining.extend(locked)  # tried again, with those that have become free
 
 
 def _attempts(
@@ -135,8 +136,8 @@ def _attempts(
 ) -> Generator[Event, None, list[Job]]:
     """Do the jobs, retrying killed ones; return those that other processes had locked.
 
-    Jobs are taken from the front of `remaining`, and killed ones are appended to its
-    end.
+    Jobs are taken from the front of `remaining` until it is empty. Killed ones are
+    appended to its end.
     """
     killed = Counter[Job]()
     locked = list[Job]()

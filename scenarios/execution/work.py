@@ -64,7 +64,7 @@ class Work:
         """Return the job's measurements that have a file; none if the job must be repeated."""
         store = self.store(job)
         stored = set() if self.is_outdated(store) else store.finished()
-        # Of ten thousand jobs that have not begun, keys are listed once.
+        # Keys are listed once, however many jobs have not begun.
         return stored and stored & set(keys_of(self.plan, job))
 
     def keys_left(self, job: Job) -> list[Key]:

@@ -182,7 +182,7 @@ class Learner(Objective):
         """Learn one task: begin, train, end; return what it cost. Some layers may be frozen."""
         meter = OpsMeter()
         self.losses = ()
-        # What earlier tasks left, in bytes, before this task changes it.
+        # The bytes that earlier tasks left, before this task changes them.
         carried = bytes_of(self.carried().values())
         stored = self.stored_bytes()
         with meter.once():
@@ -199,7 +199,7 @@ class Learner(Objective):
         # Elementwise work of each step, which the meter of matrix products does not see.
         elementwise = optimizer_ops(self.recipe) + self.elementwise
         meter.add(meter.steps * trained * elementwise)
-        # What this task leaves for the next.
+        # The bytes that this task leaves for the next.
         carried_on = [*parameters, *self.model.buffers(), *self.carried().values()]
         return Cost(
             parameter_bytes=bytes_of(parameters),
@@ -263,7 +263,7 @@ class Learner(Objective):
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         """Restore the state that `state` returned, on the model's device.
 
-        The caller restores the model itself.
+        The model has been restored by the caller.
 
         Args:
             state: The tensors by name.

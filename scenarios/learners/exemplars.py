@@ -78,7 +78,7 @@ def choose(
 
 
 def mean_of_features(features: Tensor, count: int) -> Tensor:
-    """Take examples one by one, each time the one that brings their mean closest to that of all.
+    """Take examples one by one, each bringing the mean of the chosen closest to the mean of all.
 
     Source: Rebuffi et al. 2017, algorithm 4 (herding); an example is taken once, and
     the means are not scaled to length 1.

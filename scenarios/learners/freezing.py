@@ -17,7 +17,7 @@ def check_freezing(
 
     Args:
         model: The network.
-        names: The dotted names of the layers; none are always right.
+        names: The dotted names of the layers; an empty list always passes.
         freeze_from: The position of the first task at which they are frozen, from 1.
         n_tasks: The number of tasks.
 
@@ -81,7 +81,7 @@ def frozen(model: nn.Module, names: Sequence[str]) -> Iterator[None]:
             # to.
             parameter.grad = None
         for module in layers.modules():
-            # A loop calls `model.train()`, which calls `train` of every module: of these
+            # A loop calls `model.train()`, which calls `train` of every module: for these
             # it does nothing.
             vars(module)["train"] = partial(_without_change, module)
         try:

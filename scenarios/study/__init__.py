@@ -2,8 +2,8 @@
 
 The modules, in the order in which they are used:
 
-- `scenario_spec`, `spec`: the settings of a study; `study_toml`: a preset or file, read;
-  `study_file`: checked and changed by flags;
+- `scenario_spec`, `spec`: the settings of a study; `study_toml`: a preset or file,
+  read; `study_file`: checked, and changed by flags;
 - `training`: the networks that its learners train, and learners restored from
   checkpoints;
 - `plan`: the plan for the engine, `probe.by_layer`, with the features and the code of

@@ -63,14 +63,14 @@ Sizes = Sequence[tuple[int, int]]
 Prepared = tuple[Source, Loader, Sizes]
 
 
-def prepared(
+def prepare_study(
     study: Study,
     user_code: UserCode,
     location: Location,
     root: Path | None,
     device: torch.device,
 ) -> Prepared:
-    """Plan a study on its data.
+    """Plan a study on its data, and check it.
 
     Args:
         study: The study.
@@ -86,10 +86,10 @@ def prepared(
         InputError: The settings do not fit the data, see `plan_of` and
             `refuse_misfits`.
     """
-    # The times of files before they are read: one that changes meanwhile is noticed.
+    # The stamps of files before they are read, so that a change meanwhile is noticed.
     stamped = Location(location.folder, files=location.stamps(study.scenario.data))
     scenario = study.scenario.scenario(location)
-    study = completed(study, scenario, device, root)
+    study = resolve_settings(study, scenario, device, root)
     # Only a few examples are kept: every process that does a job loads the data.
     sample = sample_of(scenario)
     plan = plan_of(study, scenario, device)
@@ -100,10 +100,10 @@ def prepared(
     return source, loader, sizes
 
 
-def completed(
+def resolve_settings(
     study: Study, scenario: Scenario, device: torch.device, root: Path | None
 ) -> Study:
-    """Return the study with what `auto` and `affordable` stand for, and all features by depth.
+    """Return a study with values in place of `auto` and `affordable`, and with all features.
 
     The features of a user-defined network are known only once there are examples to
     call it on.
@@ -150,7 +150,7 @@ def _with_probing(study: Study, scenario: Scenario) -> Study:
     """Return the study with the tasks after which each readout is measured."""
     tasks = scenario.tasks
     x = first(tasks[0].train.x, SAMPLE)
-    # Trained networks, and layers to retrain downstream of, over all learners.
+    # The networks of a learner, and the layers to retrain downstream of, over learners.
     n_networks = len(study.seeds) * len(orders(study.orders, len(tasks))) * len(tasks)
     n_layers = 0
     for name, settings in study.learners.items():
@@ -378,17 +378,17 @@ def study_networks(
         learners = {n: _learner(study, n, source, n_tasks) for n in plan.learners}
         if plan.learners != learners:
             raise InputError("your code has changed since the run started: run again")
-        scenario = _loaded(
+        scenario = _scenario_on(
             study.scenario, location.now(study.scenario.data), device, plan.data
         )
         yield StudyNetworks(plan=plan, study=study, scenario=scenario)
 
 
 @lru_cache(maxsize=1)
-def _loaded(
+def _scenario_on(
     spec: ScenarioSpec, location: Location, device: torch.device, data: str
 ) -> Scenario:
-    """Load the data once per process, however many jobs it does, onto a device.
+    """Return the scenario on a device; it is loaded once per process, however many jobs it does.
 
     Raises InputError if the hash of the data is not the expected one, `data`.
     """

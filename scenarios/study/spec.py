@@ -98,7 +98,7 @@ class NetworkSpec(StrictModel):
         features: The names of the features, in any order; those of learners with a
             network of their own may be among them. For a registered network, None = a
             suggested set, found once there are data to call it on
-            (`scenarios.study.plan.completed`).
+            (`scenarios.study.plan.resolve_settings`).
     """
 
     name: Annotated[str, AfterValidator(lambda name: network_entry(name).name)]
@@ -152,7 +152,7 @@ class Study(StrictModel):
 
     @model_validator(mode="after")
     def _can_be_frozen(self) -> Self:
-        """Raise InputError for a learner that is to freeze layers and cannot."""
+        """Raise InputError for a learner with layers to freeze whose kind cannot freeze any."""
         remedy = "leave freeze out, or choose another kind, such as 'finetune'"
         for name, settings in self.learners.items():
             reason = LEARNERS[settings.kind].cannot_freeze()
@@ -195,7 +195,7 @@ class Study(StrictModel):
         retraining.
         """
         features = self._all_features(learner)
-        # The study's features are of several networks: this learner uses those of its own.
+        # The study may name features of several networks: a learner has those of its own.
         chosen = self.network.features or features
         return tuple(f for f in features if f in chosen or f == features[-1])
 

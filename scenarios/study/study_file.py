@@ -1,8 +1,8 @@
 """A study as the user writes it: read from a preset or TOML file, checked, and changed by flags.
 
 There are three steps: `scenarios.study.study_toml` reads the file unchecked,
-`check_study` turns them into a `Study` or reports all of their mistakes, and
-`overridden` applies the flags of `probe run`. The changed study is checked again, so
+`check_study` turns its tables into a `Study` or reports all mistakes in them, and
+`apply_flags` applies the flags of `probe run`. The changed study is checked again, so
 that flags obey the rules of the file. Errors name table and key as the user wrote them,
 instead of pydantic's path.
 """
@@ -50,7 +50,7 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
 
 
 def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
-    """Return the keys that the table may have in which a path ends; none for unknown tables."""
+    """Return the keys that are valid where a path ends; none for an unknown table."""
     if path[:2] == ("probing", "readouts") and len(path) > 2:
         return keys_at(readouts_model(), path[2:])
     if path[:1] != ("learners",) or len(path) < 3:
@@ -79,8 +79,8 @@ def _problem(detail: ErrorDetails, keys: Sequence[str]) -> str:
     return f"{'.'.join(path)}: {text}".removeprefix(": ")
 
 
-def overridden(study: Study, options: RunOptions) -> Study:
-    """Return the study changed by flags; flags that are not given change nothing.
+def apply_flags(study: Study, options: RunOptions) -> Study:
+    """Return a study with the flags of `probe run` applied; those not given change nothing.
 
     Learners are chosen first, so that `--epochs` changes only their recipes.
 
@@ -96,12 +96,12 @@ def overridden(study: Study, options: RunOptions) -> Study:
 
     >>> from scenarios.study.study_toml import read_study
     >>> study = check_study(read_study("digits"), "digits")
-    >>> overridden(study, RunOptions(seeds=3)).seeds
+    >>> apply_flags(study, RunOptions(seeds=3)).seeds
     (0, 1, 2)
     """
     raw = study.model_dump()
     if options.learners is not None:
-        raw["learners"] = chosen_learners(names(options.learners), raw["learners"])
+        raw["learners"] = choose_learners(names(options.learners), raw["learners"])
     # The study's key, by its path, that each flag replaces; None = the flag was not typed.
     for path, value in (
         ("seeds", options.seeds),
@@ -131,13 +131,13 @@ def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
     """Set the epochs of each recipe of a study's tables that has epochs or iterations."""
     recipes = [raw["training"], raw["retraining"]]
     recipes += [settings.get("training") for settings in raw["learners"].values()]
-    # Where a recipe is missing, that of the training serves.
+    # A missing recipe stands for that of the training.
     for recipe in filter(None, recipes):
         if recipe["epochs"] or recipe.get("iterations"):
             recipe |= {"epochs": epochs, "iterations": None}
 
 
-def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:
+def choose_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of the chosen learners.
 
     Args:
@@ -152,7 +152,7 @@ def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str
         raise InputError(
             f"--learners expects different names a,b,c, got {','.join(chosen)!r}"
         )
-    # In this order: the study's settings replace the defaults of the kind.
+    # The study's settings last, as they replace the defaults of the kind.
     learners = {kind: {"kind": kind} for kind in LEARNERS} | settings
     for name in chosen:
         if name not in learners:

@@ -46,7 +46,7 @@ def read_study(source: str, variant: str | None = None) -> dict[str, Any]:
     if not isinstance(variants.get(variant), dict):
         raise InputError(f"{source}: {unknown('variant', variant, variants)}")
     changes = {"name": f"{path.stem}-{variant}", **variants[variant]}
-    study = _merged(raw, changes)
+    study = _merge(raw, changes)
     if isinstance(changes.get("learners"), dict):
         study["learners"] = {
             name: study["learners"][name] for name in changes["learners"]
@@ -54,12 +54,12 @@ def read_study(source: str, variant: str | None = None) -> dict[str, Any]:
     return study
 
 
-def _merged(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return a table with changed values; tables within it are merged likewise."""
     merged = dict(table)
     for key, value in changes.items():
         if isinstance(value, dict) and isinstance(table.get(key), dict):
-            merged[key] = _merged(table[key], value)
+            merged[key] = _merge(table[key], value)
         else:
             merged[key] = value
     return merged

@@ -1,4 +1,4 @@
-"""Training of networks by the learners of a study, the source of its plan's networks.
+"""Networks trained by the learners of a study: the source for its plan.
 
 A learner starts from a fresh network and learns one task after another. After every
 task the model's weights and the rest of the learner's state (exemplars, importances,
@@ -59,7 +59,7 @@ _DEVICE_FAILED = (
 )
 
 
-def restored(
+def restored_learner(
     fresh: Callable[[], Learner], tasks_seen: int, past: Sequence[Task], store: Store
 ) -> tuple[Learner, TrainingCost | None] | None:
     """Restore a learner from the checkpoint after some tasks, with the cost of the last task.
@@ -74,8 +74,8 @@ def restored(
         store: The store of the job's results.
 
     Returns:
-        The learner and the cost; None if there is no checkpoint or it cannot be
-        restored, in which case it is set aside.
+        The learner and the cost; None if there is no checkpoint, or it cannot be
+        restored and was set aside.
     """
     saved = store.load_checkpoint(tasks_seen)
     if saved is None:
@@ -110,7 +110,9 @@ def restored(
 def train_first_task(
     store: Store, learner: Learner, task: Task, data: Examples, meter: OpsMeter
 ) -> float:
-    """Train a learner on its first task, or load the weights, losses and counts of that training.
+    """Train a learner on its first task, or load what an earlier training on it gave.
+
+    The weights, the losses and the counts of operations are loaded.
 
     Args:
         store: The store of the training, see `first_task_store`; two processes that
@@ -200,8 +202,8 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     Args:
         study: The study.
         learner: The name of the learner.
-        scenario: The learner's view of the scenario (its kind's `view`), of which only
-            the shape of an input, K and T are used.
+        scenario: The learner's view of the scenario (its kind's `view`); only the shape
+            of an input, K and T are used.
 
     Returns:
         The study's network, unless the learner has its own architecture; on the CPU,
@@ -267,16 +269,18 @@ class LearnedNetworks:
             cost=cost,
         )
 
-    def compared_with(self, peer: Peer) -> nn.Module:
-        """Return an earlier network, or the untrained one, to compare with."""
+    def peer_network(self, peer: Peer) -> nn.Module:
+        """Return the network of a peer: an earlier one, or the untrained one."""
         if not isinstance(peer, int):
             model = self._fresh().model
             reestimate(model, self.view.merged.train.x)
             return bare(model)[0]
         past = self._tasks[: self._steps.index(peer)]
-        if checkpoint := restored(self._fresh, peer, past, self.store):
-            return bare(checkpoint[0].model)[0]
-        # A run of fewer measurements may have deleted the checkpoint: it is made again.
+        restored = restored_learner(self._fresh, peer, past, self.store)
+        if restored:
+            return bare(restored[0].model)[0]
+        # A run of fewer measurements may have deleted the checkpoint. A copy of this
+        # object learns again, and leaves the learner of this object alone.
         return replace(self).after(peer).model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
@@ -308,7 +312,7 @@ class LearnedNetworks:
 
     @property
     def _steps(self) -> Sequence[int]:
-        """The number of tasks seen before the first task that is learned, and after each.
+        """The numbers of tasks seen: before any task is learned, then after each one.
 
         The last is T, even if one task is left out.
         """
@@ -341,21 +345,20 @@ class LearnedNetworks:
         return learner
 
     def _latest(self, n_tasks: int) -> tuple[Learner, TrainingCost | None]:
-        """Return the learner after at most `n_tasks` tasks, as many as it has without training.
+        """Return a learner after up to `n_tasks` tasks, and the cost of its last task, if known.
 
-        It is the one at hand, or is restored from the latest checkpoint, or has learned
-        nothing; with the cost of its last task, if known.
+        It is the one at hand, or restored from the latest checkpoint, or has learned
+        nothing: whichever has learned the most tasks.
         """
         for learned in range(n_tasks, -1, -1):
             if self._now and self._now[0].learned == learned:
                 return self._now
             past = self._tasks[:learned]
             step = self._steps[learned]
-            checkpoint = (
-                restored(self._fresh, step, past, self.store) if learned else None
-            )
-            if checkpoint and checkpoint[0].learned == learned:
-                return checkpoint
+            if learned:
+                restored = restored_learner(self._fresh, step, past, self.store)
+                if restored and restored[0].learned == learned:
+                    return restored
         return self._fresh(), None
 
     def _learn_next(self, learner: Learner) -> TrainingCost:

@@ -14,7 +14,7 @@ from itertools import pairwise, product
 import pandas as pd
 import torch
 
-from probe.rewinding.correspondence import unrelated
+from probe.rewinding.correspondence import correspondence_doubt
 from probe.rewinding.pairs import deficit_doubt
 from tests.laws.planted import FAULTS, merge_again, planted_in
 from tests.laws.trained import (
@@ -127,7 +127,7 @@ def signs(earlier, last, examples):
     result, comparison = compared(earlier, last, examples)
     relations = comparison.relations()
     names = [name for name in comparison.facts if name in comparison.changed]
-    reason = unrelated(relations, names) or deficit_doubt(result, chance=0.1)
+    reason = correspondence_doubt(relations, names) or deficit_doubt(result, chance=0.1)
     return {
         "deficit": result.deficit,
         "worse_end": result.worse_end,

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from probe.rewinding.estimates import Position, Study
+from probe.rewinding.estimates import Quantities, Study
 from probe.rewinding.parts import OUTPUT
 from tests.laws.trained import T, X, Y, compared, of_classes, options, trained
 
@@ -44,10 +44,10 @@ def coverage(values, n, draws, seed=0):
     lines = []
     for _ in range(draws):
         drawn = generator.integers(examples, size=n)
-        position = Position(
+        quantities = Quantities(
             values={name: x[None, None, drawn] for name, x in values.items()}
         )
-        for row in study.rows({1: position}):
+        for row in study.rows({1: quantities}):
             if row["task_position"] is not None:
                 continue
             name = row["feature"], row["quantity"]

@@ -63,7 +63,7 @@ def test_every_group_around_the_process_limits(tmp_path, own, mount, names):
     group(tmp_path / mount / "a" / "b", names, "1000", 700, 50)
     group(tmp_path / mount / "a", names, "900", 950, 10)
     group(tmp_path / mount / "a" / "other", names, "1", 0, 0)
-    assert sorted(memory.group_room(tmp_path, file)) == [0, 350]
+    assert sorted(memory.cgroup_room(tmp_path, file)) == [0, 350]
 
 
 @pytest.mark.skipif(

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 import probe
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
-from probe.rewinding.attributes import differing
+from probe.rewinding.attributes import compare_attributes
 
 
 def test_hooks_of_networks_built_twice_are_equal_and_what_they_enclose_counts() -> None:
@@ -16,8 +16,8 @@ def test_hooks_of_networks_built_twice_are_equal_and_what_they_enclose_counts() 
         net.register_forward_hook(lambda module, x, y: gain * y)
         return net
 
-    assert differing(hooked(1.0), hooked(1.0))[1] == []
-    assert differing(hooked(1.0), hooked(2.0))[1] == ["_forward_hooks"]
+    assert compare_attributes(hooked(1.0), hooked(1.0))[1] == []
+    assert compare_attributes(hooked(1.0), hooked(2.0))[1] == ["_forward_hooks"]
 
 
 def test_only_the_outputs_of_a_layer_that_are_read_are_its_feature() -> None:

@@ -19,7 +19,7 @@ from scenarios.learners.gem import project
 from scenarios.learners.kemker.pathnet import PathNet
 from scenarios.options import RunOptions
 from scenarios.study.plan import BUILT_IN
-from scenarios.study.study_file import check_study, overridden
+from scenarios.study.study_file import apply_flags, check_study
 from scenarios.user_code import loaded
 from tests.scenarios.data.test_large_files import arrays
 from tests.scenarios.data.test_speech import file_of
@@ -74,7 +74,7 @@ def test_a_study_names_what_it_refuses(changes, value):
 def test_flags_are_refused_together():
     study = check_study({**LEAST, "learners": FINETUNE}, "tiny")
     with pytest.raises(InputError, match=r"orders: .*'x'.*; seeds: .* got 0"):
-        overridden(study, RunOptions(seeds=0, orders="x"))
+        apply_flags(study, RunOptions(seeds=0, orders="x"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from probe.rewinding.estimates import Position, Study
+from probe.rewinding.estimates import Quantities, Study
 from probe.rewinding.hybrids import Rewinding
 from probe.rewinding.shapley import Coalitions
 from probe.tables.schemas import TRAINING
@@ -70,7 +70,7 @@ def rows(seeds, examples, chance):
         margin=0.01,
         trainings=seeds,
     )
-    for row in study.rows(dict.fromkeys(range(1, TASKS), Position(values=values))):
+    for row in study.rows(dict.fromkeys(range(1, TASKS), Quantities(values=values))):
         if row["scope"] == TRAINING and row["task_position"] is None:
             yield row
 

@@ -16,7 +16,8 @@ from probe.tasked_examples import as_examples
 class ForgettingProbe(TaskCounter, SupervisedPlugin):
     """A plugin that records each experience of a strategy as a task.
 
-    Of an online stream (`split_online_stream`), the parts of an experience are one task.
+    In an online stream (`split_online_stream`), the parts of an experience are one
+    task.
 
     Args:
         recorder: The recorder of the run, with examples as `data_of` returns them.
@@ -85,7 +86,7 @@ def _origin_and_parts(experience: Any) -> tuple[Any, int]:
 
     Raises InputError for a stream that does not tell.
     """
-    # Loggers see what is hidden from the training.
+    # Loggers see evaluations that are hidden from the training.
     logged = experience.logging()
     origin = getattr(logged, "origin_experience", experience)
     parts = getattr(logged, "sub_stream_length", 1)

@@ -30,8 +30,8 @@ class ForeignRuns:
             all outputs. An output that came later has weights of 0 and the bias
             `NEVER`.
         offline: The file of the network trained on all tasks at once, by seed.
-        tasks: The outputs of each task, in the order in which they were learned; None =
-            the files do not say.
+        tasks: The outputs of each task, in the order of learning; None = the files do
+            not say.
         class_order: The class of the data that each output stands for; None = the files
             do not say.
     """
@@ -64,13 +64,13 @@ class ForeignRuns:
             runs[run] = {}
             for tasks_seen, path in files.items():
                 target = network_file(folder, run, tasks_seen)
-                runs[run][tasks_seen] = self._written(path, target)
+                runs[run][tasks_seen] = self._write(path, target)
         offline = {}
         for seed, path in self.offline.items():
-            offline[seed] = self._written(path, offline_file(folder, seed))
+            offline[seed] = self._write(path, offline_file(folder, seed))
         return Checkpoints(runs=runs, offline=offline)
 
-    def _written(self, path: Path, target: Path) -> Path:
+    def _write(self, path: Path, target: Path) -> Path:
         """Write a network as plain tensors to a new file, and return that file."""
         make_folder(target.parent)
         keep_tensors(self.load(path), target)

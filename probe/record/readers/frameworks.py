@@ -167,8 +167,8 @@ def read_pycil(folder: Path) -> ForeignRuns:
     learner, the seed and the class order.
 
     Raises:
-        InputError: The folder has no checkpoints, heads are other than one linear `fc`
-            with a bias, or several runs were written over each other.
+        InputError: The folder has no checkpoints, the head is not one linear `fc` with
+            a bias, or several runs were written over each other.
     """
     runs = {path: _pycil_run(path) for path in foreign.run_folders(folder, "*_*.pkl")}
     unlogged = [path for path, run in runs.items() if run.class_order is None]

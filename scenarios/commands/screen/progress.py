@@ -126,28 +126,30 @@ def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool
     return not failed
 
 
-def show_plan(plans: Allocations, work: Work) -> None:
+def show_allocations(allocations: Allocations, work: Work) -> None:
     """Print the location of each feature's activations while layers downstream are retrained.
 
     The network is named only if there are several.
 
     Args:
-        plans: The allocations by network.
+        allocations: The allocations by network.
         work: The work, with the memory of one worker.
     """
-    if not plans:
+    if not allocations:
         return
     show_line(
         f"cached activations, at most {show_size(work.cache.budget or 0)} in memory per "
         "worker:"
     )
-    for network, plan in plans.items():
-        for allocation in plan:
-            where = "" if len(plans) == 1 else f"{network}, "
+    for network, of_network in allocations.items():
+        for allocation in of_network:
+            where = "" if len(allocations) == 1 else f"{network}, "
             show_line(f"  {where}{allocation}")
 
 
-def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -> None:
+def show_dry_run(
+    work: Work, sizes: Sizes, allocations: Allocations, processes: int
+) -> None:
     """Print the jobs with their training steps, the plan of cached activations and the time.
 
     The time is known only once a measurement of the study is finished.
@@ -155,7 +157,7 @@ def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -
     Args:
         work: The plan and its run directory.
         sizes: The numbers of training and test examples of each task.
-        plans: The allocations of cached activations, if they are known.
+        allocations: The allocations of cached activations, if they are known.
         processes: The largest number of jobs in parallel.
     """
     plan = work.plan
@@ -163,7 +165,7 @@ def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -
     processes = min(processes, len(jobs))
     keys_left = {job: work.keys_left(job) for job in jobs}
     show_sheet(_jobs_sheet(plan, sizes, keys_left))
-    show_plan(plans, work)
+    show_allocations(allocations, work)
     seconds = seconds_left(keys_left, pace_of(plan, work.root, jobs), processes)
     time = "unknown: `probe status` estimates it once a measurement is finished"
     if seconds is not None:

@@ -351,7 +351,7 @@ class GeppnetStm(Geppnet):
     In later sessions novel examples change neither map nor readout but enter the
     memory. After every `sleep_interval` iterations, and after the last, a sleep phase
     trains both on each example in memory once, the oldest first, whether it is still
-    novel or not. The memory keeps its examples until newer ones replace them, and
+    novel or not. The memory keeps its examples until newer ones replace them. It
     answers for them meanwhile, so that they are not novel. It is emptied at the end of
     the session, "which is when the model is evaluated" (Kemker 2018).
 

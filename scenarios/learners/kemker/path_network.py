@@ -192,18 +192,18 @@ class LiftedPath(nn.Module):
                 chosen = [m for m in sorted(set(modules)) if frozen[m] != learns]
                 if chosen:
                     rows = layer.rows(chosen)
-                    parts.append(self._copied(layer.dense, rows, learns))
+                    parts.append(self._copy_rows(layer.dense, rows, learns))
             self.layers.append(parts)
         dense = network.output.dense
         _, outputs = network.output.tasks_classes
         rows = torch.tensor(classes, dtype=torch.int64, device=dense.weight.device)
-        self.output = self._copied(dense, task * outputs + rows, learns=True)
+        self.output = self._copy_rows(dense, task * outputs + rows, learns=True)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map inputs with a task's index (B, D + 1) to scores (B, C)."""
         x = x[:, :-1]
         for layer in self.layers:
-            # Of each part the sum over its modules.
+            # For each part, the sum over its modules.
             sums = []
             for modules in layer.children():
                 units = functional.relu(modules(x))
@@ -218,7 +218,7 @@ class LiftedPath(nn.Module):
             dense.weight[rows] = copied.weight
             dense.bias[rows] = copied.bias
 
-    def _copied(
+    def _copy_rows(
         self,
         dense: nn.Linear,
         rows: Tensor,

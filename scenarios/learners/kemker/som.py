@@ -13,8 +13,8 @@ class SelfOrganizingMap(nn.Module):
     U) in (0, 1]. With d_i the distance of an input from the prototype of unit i, and b
     the nearest unit (the winner),
 
-        z_i = exp(-(d_i^2 - d_b^2) / (2 width^2 s)),    s = the mean over the units of
-        d_i^2 - d_b^2
+        z_i = exp(-(d_i^2 - d_b^2) / (2 width^2 s))
+        s = the mean over the units of d_i^2 - d_b^2
 
     so that the winner's activity is 1, and the activity does not change when all inputs
     and prototypes are scaled by a number, or get further elements that are the same in

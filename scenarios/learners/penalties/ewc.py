@@ -277,7 +277,7 @@ def _trusted_layers(
         for name, layer in layers.items()
         if _shapes(inputs[name]) == [(1, layer.in_features)]
     }
-    # The true squares, with a loss that has a gradient whatever the model predicts.
+    # The true squares, with a loss that has a gradient for any prediction.
     plain = _one_by_one(model, _unlike, first)
     # The closed form is tried first, then vmap on all parameters without it.
     for trusted in (dense, {}):

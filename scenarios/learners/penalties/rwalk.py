@@ -223,7 +223,7 @@ class RWalk(PathIntegralLearner, EwcOnline):
         self._penalize({n: p.detach().clone() for n, p in self._trained.items()})
 
     def carried(self) -> dict[str, Tensor]:
-        """Return Fisher, score and anchor, of which `take_over` makes the penalty."""
+        """Return Fisher, score and anchor, from which `take_over` makes the penalty."""
         if not self.penalty:
             return {}
         return by_kind(

@@ -12,7 +12,7 @@ import figures
 from figures.tables import StudyTables
 from probe.errors import InputError
 from probe.metrics import diaz_rodriguez
-from probe.tables.matrices import mean_accuracies
+from probe.tables.matrices import mean_matrices
 from probe.tables.summary import summarize
 from probe.tables.table_file import new_table
 from tests.figures import invented, papers, seen
@@ -70,7 +70,7 @@ def test_matrix_has_r_in_percent_and_hatches_what_was_not_measured():
         panels,
         strict=True,
     ):
-        percent = 100 * mean_accuracies(rows)[learner].values
+        percent = 100 * mean_matrices(rows)[learner].values
         mesh = axes.collections[0]
         cells = mesh.get_array().reshape(5, 4)
         assert np.argwhere(np.ma.getmaskarray(cells)).tolist() == [[2, 0]]

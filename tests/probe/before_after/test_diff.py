@@ -37,11 +37,7 @@ def result(before, after):
 @pytest.mark.parametrize("score", ["accuracy", "loss", squared])
 def test_causes_are_those_of_probe_causes_bit_for_bit(before, after, score):
     of_diff = probe.diff(before, after, OLD, NEW, score=score).causes
-    of_causes = probe.causes(
-        {1: before, 2: after},
-        [OLD, NEW],
-        score,
-    )
+    of_causes = probe.causes({1: before, 2: after}, [OLD, NEW], score)
     pd.testing.assert_frame_equal(
         of_diff[of_causes.columns], of_causes, check_exact=True
     )
@@ -212,12 +208,7 @@ def test_a_grown_head_loses_to_new_outputs_too(before):
         grown[6].weight[:10] = before[6].weight
         grown[6].bias[:10] = before[6].bias
         grown[6].bias[10:] = torch.tensor([50.0, 0])
-    result = probe.diff(
-        before,
-        grown,
-        OLD,
-        train=few(TRAIN),
-    )
+    result = probe.diff(before, grown, OLD, train=few(TRAIN))
     answer = result.answer
     assert set(result.content["examples"]) == {"old"}
     assert any("new outputs compete" in sentence for sentence in answer.belief)

@@ -13,7 +13,14 @@ from torch.nn.utils.parametrize import register_parametrization
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.modules import named_state
-from probe.rewinding.blocks import Changed, Earlier, blocks_of, changed_blocks, rewound
+from probe.rewinding.blocks import (
+    Changed,
+    Earlier,
+    blocks_of,
+    changed_blocks,
+    rewound,
+    with_new_rows,
+)
 from probe.rewinding.hybrids import Rewinding, rewind
 
 D, K = 6, 4
@@ -75,11 +82,7 @@ def blocks(net):
         generator=torch.Generator().manual_seed(0),
     )
     cuts = cut_each(net, ["norm", "second"], x)
-    return blocks_of(
-        net,
-        [cut.facts for cut in cuts.each],
-        "last",
-    )
+    return blocks_of(net, [cut.facts for cut in cuts.each], "last")
 
 
 X = torch.randn(
@@ -109,8 +112,9 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
     before, now = network(kind, seed), network(kind, seed + 1)
     parts = blocks(now)
     with torch.no_grad():
-        for name in (name for block in same for name in parts[block]):
-            named_state(now)[name].copy_(named_state(before)[name])
+        for block in same:
+            for name in parts[block]:
+                named_state(now)[name].copy_(named_state(before)[name])
     if "second" in same:
         now.second.gain = before.second.gain
     copied = deepcopy(now)
@@ -124,8 +128,9 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
         hybrid = deepcopy(now)
         state = named_state(hybrid)
         with torch.no_grad():
-            for name in (name for block in names for name in parts[block]):
-                state[name].copy_(named_state(before)[name])
+            for block in names:
+                for name in parts[block]:
+                    state[name].copy_(named_state(before)[name])
         if "second" in names:
             hybrid.second.gain = before.second.gain
         assert (scores == score(hybrid, len(names) < 2)).all()
@@ -178,7 +183,8 @@ def test_a_block_has_what_its_feature_depends_on_and_no_earlier_one_does():
 
 
 def test_what_lora_trains_belongs_to_the_block_of_its_layer_and_a_frozen_base_has_not_changed():
-    before, now = network("lora", 0), deepcopy(network("lora", 0))
+    before = network("lora", 0)
+    now = deepcopy(before)
     with torch.no_grad():
         now.second.parametrizations.weight[0].up.add_(1)
     tested = rewind(
@@ -193,29 +199,23 @@ def test_what_lora_trains_belongs_to_the_block_of_its_layer_and_a_frozen_base_ha
 
 def test_a_head_that_has_grown_gets_its_earlier_rows_back():
     before, now = nn.Linear(3, 2), nn.Linear(3, 5)
-    state = {name: tensor.clone() for name, tensor in named_state(now).items()}
+    state = deepcopy(named_state(now))
     head = Changed(tensors=("weight", "bias"))
     earlier = Earlier(state=named_state(before))
     with rewound(now, [head], earlier):
         assert torch.equal(now.weight[:2], before.weight)
-        assert torch.equal(
-            now.weight[2:],
-            state["weight"][2:],
-        )
+        assert torch.equal(now.weight[2:], state["weight"][2:])
     with rewound(now, [head], earlier, grown=False):
         assert torch.equal(now.weight, before.weight)
     assert all(
         torch.equal(tensor, state[name]) for name, tensor in named_state(now).items()
     )
-    with (
-        pytest.raises(InputError, match="'weight' has shape"),
-        rewound(
-            before,
-            [head],
-            Earlier(state=named_state(now)),
-        ),
-    ):
-        pass
+
+
+@pytest.mark.parametrize("shapes", [((5, 3), (2, 3)), ((), (3,))])
+def test_only_rows_may_be_added(shapes):
+    with pytest.raises(InputError, match="'weight' has shape"):
+        with_new_rows("weight", *map(torch.ones, shapes))
 
 
 def test_a_network_is_as_before_after_a_failure_too():
@@ -230,11 +230,6 @@ def test_a_network_is_as_before_after_a_failure_too():
         return score(now, everywhere)
 
     with pytest.raises(RuntimeError, match="stop"):
-        rewind(
-            now,
-            earlier,
-            blocks(now),
-            partial(failing, []),
-        )
+        rewind(now, earlier, blocks(now), partial(failing, []))
     assert_same(now, copied)
     assert set(changed_blocks(blocks(now), earlier, now)) == set(blocks(now))

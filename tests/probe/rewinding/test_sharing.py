@@ -56,7 +56,7 @@ def margin(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
 def shared(monkeypatch: pytest.MonkeyPatch) -> list[SharedPasses]:
     """The passes that were shared to the end."""
     passes: list[SharedPasses] = []
-    tested = SharedPasses.tested
+    tested = SharedPasses.run_test
 
     def noted(
         self: SharedPasses, test: Callable[[], Tested], samples: Iterable[Tensor]
@@ -66,7 +66,7 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> list[SharedPasses]:
             passes.append(self)
         return result
 
-    monkeypatch.setattr(SharedPasses, "tested", noted)
+    monkeypatch.setattr(SharedPasses, "run_test", noted)
     return passes
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from probe.errors import InputError
-from probe.tables.matrices import Matrices, mean_accuracies
+from probe.tables.matrices import Matrices, mean_matrices
 from tests.probe.tables.made_rows import FEATURES, ORDERS, READOUTS, T, study
 
 SEEDS = 3
@@ -46,7 +46,7 @@ def test_a_matrix_is_the_mean_over_orders_then_seeds_with_the_floor_in_row_0(
 
 def test_at_the_output_it_is_that_of_the_main_head_bit_for_bit():
     matrices = Matrices(ROWS)
-    single = mean_accuracies(ROWS[ROWS["head"] == "single"])
+    single = mean_matrices(ROWS[ROWS["head"] == "single"])
     for learner in ("er", "finetune"):
         outputs = [matrices.matrix(learner, "output", name) for name in READOUTS]
         for matrix in (matrices.R(learner), *outputs):

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from probe.analysis.intervals import mean_over_seeds
 from probe.errors import InputError
-from probe.tables.matrices import mean_accuracies
+from probe.tables.matrices import mean_matrices
 from probe.tables.summary import pra_by_step, summarize, training_seconds
 from probe.tables.table_file import new_table
 
@@ -90,7 +90,7 @@ def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
     assert (row.mean, row.std) == pytest.approx(expected, abs=1e-15)
     shuffled = table(*rows).sample(frac=1, random_state=0)
     assert summarize(shuffled).equals(summary)
-    matrices = mean_accuracies(shuffled)
+    matrices = mean_matrices(shuffled)
     learners = shuffled["learner"]
     assert list(matrices) == list(learners[learners != "er"].unique())
     for learner, own in enumerate(values):
@@ -105,7 +105,7 @@ def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
         (summarize, pra(1, "0", 0.5) | {"network": "mlp"}, "different studies"),
         (summarize, pra(0, "0", 0.5, depth=None), "metric 'pra' needs a depth"),
         (
-            mean_accuracies,
+            mean_matrices,
             accuracy(0, "0", 2, 2, 0.5),
             "2 tasks, of which order '0' has 1",
         ),

@@ -6,7 +6,7 @@ from torch import nn
 
 from probe.metrics.matrix_file import read_log
 from probe.record.recorder import Recorder
-from probe.tables.matrices import mean_accuracies
+from probe.tables.matrices import mean_matrices
 from probe.tables.table_file import read_table
 from tests.probe.metrics.test_log_file import PRINTED
 from tests.probe.record.readers_nets import RUNS
@@ -35,9 +35,7 @@ def test_the_last_row_of_r_is_that_of_the_log(probe, cwd, name, build, classes, 
     line = LINE.format(name=name, folder=RUNS / name).replace("nets:", f"nets_{name}:")
     code, _, err = probe(f"{line} {tasks} --workers 1 --out out")
     assert (code, err) == (0, "")
-    found = mean_accuracies(
-        read_table(cwd / "out" / "measurements.csv", "measurements")
-    )
+    found = mean_matrices(read_table(cwd / "out" / "measurements.csv", "measurements"))
     [R] = [
         matrix
         for learner, matrix in found.items()
@@ -73,7 +71,5 @@ def test_each_learner_of_a_recording_is_measured_with_its_network(probe, cwd, un
         last[name] = _last(rec.R)
     networks = "--network shallow=archs:network,deep=archs:deep --load archs:read"
     assert probe(f"model rec {networks} --readouts ncm --workers 1 --out out")[0] == 0
-    found = mean_accuracies(
-        read_table(cwd / "out" / "measurements.csv", "measurements")
-    )
+    found = mean_matrices(read_table(cwd / "out" / "measurements.csv", "measurements"))
     assert {name: _last(found[name]) for name in last} == last

@@ -55,7 +55,7 @@ def test_measurements_are_reported_on_one_thread_and_then_the_end(work, monkeypa
     assert events == [*((job, key) for key in keys_of(work.plan, job)), last]
     assert work.is_finished(job)
     with monkeypatch.context() as patch:
-        patch.setattr("scenarios.study.plan._loaded", None)
+        patch.setattr("scenarios.study.plan._scenario_on", None)
         assert list(carry_out(work, job)) == [last]
     path = work.store(job).folder / "predictions.npz"
     path.write_bytes(path.read_bytes()[:-1])

@@ -6,7 +6,7 @@ import torch
 from probe.errors import InputError
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions
-from scenarios.study.study_file import check_study, overridden
+from scenarios.study.study_file import apply_flags, check_study
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.study.test_same_fingerprint import RAW, results
 
@@ -29,7 +29,7 @@ def test_a_learner_can_freeze_layers_or_is_refused_by_its_name(kind):
             check_study(raw, "tiny")
         return
     checked = check_study(raw, "tiny")
-    assert overridden(checked, RunOptions(seeds=3)).learners == checked.learners
+    assert apply_flags(checked, RunOptions(seeds=3)).learners == checked.learners
 
 
 @pytest.mark.parametrize(

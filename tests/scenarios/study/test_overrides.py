@@ -5,7 +5,7 @@ import pytest
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.catalog import settings_of
 from scenarios.options import RunOptions
-from scenarios.study.study_file import check_study, overridden
+from scenarios.study.study_file import apply_flags, check_study
 
 STUDY = check_study(
     {
@@ -29,7 +29,7 @@ STUDY = check_study(
 
 def by(*, of=STUDY, **flags):
     """Return the study as flags change it."""
-    return overridden(of, RunOptions(**flags))
+    return apply_flags(of, RunOptions(**flags))
 
 
 def changed(study):

@@ -8,7 +8,7 @@ from probe.errors import InputError
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.options import RunOptions
-from scenarios.study.study_file import check_study, overridden
+from scenarios.study.study_file import apply_flags, check_study
 from scenarios.study.study_toml import read_study
 from tests.scenarios.learners.tiny_learners import SMALL
 
@@ -192,7 +192,7 @@ def test_every_learner_receives_the_task_id_or_is_refused(kind):
     aware = study(of("task-incremental"), learners=learners)
     assert aware.scenario.task_aware
     assert getattr(aware.learners[kind], "loss_classes", "task") == "task"
-    assert overridden(aware, RunOptions(seeds=3)).learners == aware.learners
+    assert apply_flags(aware, RunOptions(seeds=3)).learners == aware.learners
     settings = {"finetune": {"loss_classes": "all"}}
     aware = study(of("task-incremental"), learners=settings)
     assert aware.learners["finetune"].loss_classes == "all"

@@ -17,10 +17,10 @@ from tests.unused_names import unused
 
 # The limits, computed from syntax trees. An issue may raise the first by the allowance
 # that it names; the others only fall. No line is counted for its own sake.
-TOKENS = {"code": 297_198, "tests": 336_940}
+TOKENS = {"code": 297_232, "tests": 340_320}
 DENSITY = {"code": 8.8, "tests": 9.5}  # tokens a line of code, in every folder
-NESTED = {"code": 73, "tests": 336_940}  # comprehensions within another, or of two loops
-LONGEST = {"code": 428, "tests": 336_940}  # tokens of a function
+NESTED = {"code": 73, "tests": 58}  # comprehensions within another, or of two loops
+LONGEST = {"code": 428, "tests": 560}  # tokens of a function
 MODULES = 77  # that `probe.retrain` imports, directly or not
 
 ROOT = Path(__file__).parents[1]

@@ -50,7 +50,7 @@ def model(**given: Any) -> probe.Model:
 
 
 def test_what_is_kept_is_what_is_in_memory(tmp_path: Path) -> None:
-    """Rows are compared for all ways in `tests/scenarios/commands/test_one_table.py`."""
+    """Rows are compared for all ways in `tests/laws/test_one_path.py`."""
     measure = probe.Measure(seeds=2, budget=(1, 2))
     given = {"offline": "train", "readouts": measure, "recipe": SHORT}
     here, there = (

@@ -9,15 +9,16 @@ together and a part alone. Plan, measurements and every table are those of the s
 import importlib
 import shutil
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 import probe
 from probe.by_layer.jobs import jobs_of
 from probe.by_layer.plan import Plan
+from probe.record.state_files import load_state
 from probe.results.predictions import Predictions
 from probe.results.records import Records
 from probe.results.run_directory import older_tables, read_plan, survey
@@ -35,6 +36,7 @@ from tests.scenarios.own_run import (
     quiet,
 )
 
+ORDERS = {"0": [1, 2, 3], "1": [2, 3, 1]}
 TASKS = [[0, 1], [2, 3], [4, 5]]
 NETWORKS = SOURCE.replace("n_class=4", "n_class=6").replace("(8, 4)", "(8, 6)")
 STUDY = """
@@ -85,9 +87,7 @@ class World:
     def network(self, name):
         """Return the network in a checkpoint."""
         network = self.code.build()
-        state = torch.load(self.own.checkpoints / name, weights_only=True)
-        for key, tensor in network.state_dict().items():
-            tensor.copy_(state["state_dict"][f"model.{key}"])
+        network.load_state_dict(load_state(self.own.checkpoints / name))
         return network
 
 
@@ -99,9 +99,9 @@ def read(root):
 
 
 @pytest.fixture(scope="module")
-def worlds(tmp_path_factory):
-    """Return the study of each kind; no test may change it."""
-    return {kind: studied(tmp_path_factory.mktemp(kind), kind) for kind in WORLDS}
+def world_of(tmp_path_factory):
+    """Return a function that gives the study of a kind; no test may change it."""
+    return cache(lambda kind: studied(tmp_path_factory.mktemp(kind), kind))
 
 
 def studied(folder, kind):
@@ -141,12 +141,11 @@ def by_files(world, names="*", **settings):
     folder.mkdir()
     for path in world.own.checkpoints.glob(names):
         (folder / path.name).symlink_to(path)
-    plan = world.study.records.plan
     model = probe.Model(
         folder / PATTERN,
         fresh=world.code.build,
         head=world.head,
-        orders={name: np.add(order, 1).tolist() for name, order in plan.orders.items()},
+        orders=ORDERS,
     )
     settings.setdefault("offline", world.own.checkpoints / OFFLINE)
     analysis = analyzed(world, model, **settings)
@@ -296,8 +295,8 @@ def comparable(table):
 
 
 @pytest.mark.parametrize(("kind", "way", "part"), WAYS)
-def test_the_result_is_that_of_the_study(worlds, kind, way, part):
-    world = worlds[kind]
+def test_the_result_is_that_of_the_study(world_of, kind, way, part):
+    world = world_of(kind)
     analysis = way(world)
     study = world.study.records
     plan = narrowed(study.plan, **part)
@@ -320,6 +319,6 @@ def test_the_result_is_that_of_the_study(worlds, kind, way, part):
     assert_same(analysis.tables(), tables_of(predictions))
 
 
-def test_every_table_has_rows(worlds):
-    tables = worlds[CLASS].study.tables()
+def test_every_table_has_rows(world_of):
+    tables = world_of(CLASS).study.tables()
     assert [name for name, table in tables.items() if table.empty] == []

@@ -284,6 +284,22 @@ class Recording:
         """The accuracy matrix of each run."""
         return {run: record.matrix() for run, record in self.records.items()}
 
+    def check_tasks(self, tasks: object) -> None:
+        """Check that tasks that the user names are the recorded ones, which orders count.
+
+        Args:
+            tasks: The classes of each task.
+
+        Raises:
+            InputError: They are others, in another order, or have numbers.
+        """
+        recorded = self.tasks and list(map(set, self.tasks))
+        if recorded is None or list(map(set, as_tasks(tasks))) != recorded:
+            raise InputError(
+                f"tasks are {self.tasks or 'numbered'} in the recording, and orders "
+                f"count them so, got {tasks!r:.60}: leave them out"
+            )
+
 
 def read_recording(folder: str | Path) -> Recording:
     """Read the folder of a recording.

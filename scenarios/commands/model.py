@@ -114,7 +114,10 @@ def _tasks(
 ) -> TaskClasses | None:
     """Return the classes of each task, None if the data have tasks."""
     if options.tasks is not None:
-        return as_tasks(classes_of_tasks(options.tasks))
+        tasks = as_tasks(classes_of_tasks(options.tasks))
+        if isinstance(runs, Recording):
+            runs.check_tasks(tasks)
+        return tasks
     return runs.tasks if runs else None
 
 

@@ -23,7 +23,6 @@ from probe.examples import Examples
 from probe.model import Model
 from probe.record.checkpoints import Run
 from probe.record.recorder import Recorder
-from probe.record.recording import read_recording
 from probe.results import run_directory
 from probe.results.job import is_finished
 from probe.task_aware import make_task_aware
@@ -153,16 +152,6 @@ def test_fresh_values_that_are_given_are_followed_under_every_rule():
     for given in (network(), network().state_dict()):
         assert Model(network(), fresh=given).source("murata") is given
     assert Model(network(), fresh=network).source("murata") == "murata"
-
-
-def test_recorded_orders_are_the_numbers_given(tmp_path):
-    test = Examples(torch.randn(12, 8), torch.arange(12) % 2, torch.arange(12) // 4)
-    orders = {"a": (2, 0, 1), "b": (0, 2, 1)}
-    for order, numbers in orders.items():
-        net = nn.Linear(8, 2)
-        recorder = Recorder(tmp_path, net, test, list(numbers), order=order)
-        recorder.after_task(3)
-    assert read_recording(tmp_path).orders == orders
 
 
 def test_a_job_in_several_files_is_not_finished(tmp_path):

@@ -18,6 +18,7 @@ import pytest
 import probe
 from probe.by_layer.jobs import jobs_of
 from probe.by_layer.plan import Plan
+from probe.errors import InputError
 from probe.record.state_files import load_state
 from probe.results.predictions import Predictions
 from probe.results.records import Records
@@ -66,6 +67,8 @@ WORLDS = {
     "task-incremental": ("0 = [1, 2, 3]\n", ER, 1),
 }
 CLASS, TASK = WORLDS
+FLAGS = dict.fromkeys(("orders", "offline", "tasks", "data", "checkpoints"))
+FLAGS["controls"] = "labels"
 FIRST = "model-order0-seed0-task{}.pt"
 
 # What only a training knows; a data set has a name, examples have none; data with the
@@ -190,8 +193,7 @@ def by_recorder(world):
 
 
 def by_recorder_and_command(world):
-    flags = dict.fromkeys(("orders", "offline", "tasks", "data", "checkpoints"))
-    flags |= {"network": f"{world.own.code}:build", "controls": "labels"}
+    flags = {**FLAGS, "network": f"{world.own.code}:build"}
     return read(world.own.model("by-recorder", str(recorded(world)), **flags))
 
 
@@ -202,8 +204,14 @@ def one_run(world, networks, offline):
 
 
 def in_memory(world):
-    networks = {t: world.network(FIRST.format(t)) for t in (1, 2, 3)}
-    return one_run(world, networks, world.network(OFFLINE.format(seed=0)))
+    """Analyze the networks of both seeds."""
+    networks = {}
+    offline = {}
+    for seed in (0, 1):
+        names = {t: FIRST.replace("seed0", f"seed{seed}").format(t) for t in (1, 2, 3)}
+        networks[seed] = {t: world.network(name) for t, name in names.items()}
+        offline[seed] = world.network(OFFLINE.format(seed=seed))
+    return one_run(world, networks, offline)
 
 
 def by_paths(world):
@@ -259,7 +267,7 @@ WAYS = [
     (CLASS, by_command, {}),
     (CLASS, by_recorder, {}),
     (CLASS, by_recorder_and_command, {}),
-    (CLASS, in_memory, ONE_RUN),
+    (CLASS, in_memory, {"orders": {"0": (0, 1, 2)}}),
     (CLASS, one_seed, SEED),
     (CLASS, one_order, {"orders": {"1": (1, 2, 0)}}),
     (CLASS, one_feature, {"features": ("second", "output"), **SEED}),
@@ -317,6 +325,16 @@ def test_the_result_is_that_of_the_study(world_of, kind, way, part):
         plan, ((job, study.measurements[job.name]) for job in jobs)
     )
     assert_same(analysis.tables(), tables_of(predictions))
+
+
+def test_a_recording_refuses_tasks_that_its_orders_do_not_count(world_of):
+    world = world_of(CLASS)
+    model = probe.Model(recorded(world), fresh=world.code.build)
+    with pytest.raises(InputError, match="2, 3"):
+        probe.analyze(model, tasks=TASKS[::-1])
+    flags = {**FLAGS, "tasks": "4-5,2-3,0-1", "network": f"{world.own.code}:build"}
+    with pytest.raises(InputError, match="2, 3"):
+        world.own.model("refused", str(recorded(world)), **flags)
 
 
 def test_every_table_has_rows(world_of):

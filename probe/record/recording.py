@@ -284,21 +284,21 @@ class Recording:
         """The accuracy matrix of each run."""
         return {run: record.matrix() for run, record in self.records.items()}
 
-    def check_tasks(self, tasks: object) -> None:
-        """Check that tasks that the user names are the recorded ones, which orders count.
+    def checked_tasks(self, tasks: object) -> TaskClasses | None:
+        """Return the tasks; those that the user names must be the same, as orders count them.
 
         Args:
-            tasks: The classes of each task.
+            tasks: The classes of each task that the user names, None for none.
 
         Raises:
-            InputError: They are others, in another order, or have numbers.
+            InputError: They are others, or in another order.
         """
-        recorded = self.tasks and list(map(set, self.tasks))
-        if recorded is None or list(map(set, as_tasks(tasks))) != recorded:
+        if tasks is not None and as_tasks(tasks) != self.tasks:
             raise InputError(
-                f"tasks are {self.tasks or 'numbered'} in the recording, and orders "
-                f"count them so, got {tasks!r:.60}: leave them out"
+                f"tasks are {self.tasks} in the recording, got {tasks!r:.60}: leave "
+                "them out"
             )
+        return self.tasks
 
 
 def read_recording(folder: str | Path) -> Recording:

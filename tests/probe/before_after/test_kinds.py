@@ -75,14 +75,12 @@ def test_a_new_domain_and_new_classes(before, after):
 @pytest.mark.parametrize("end", [-0.05, 0.05])
 def test_a_verdict_rests_on_the_careful_end_of_an_interval(end):
     """Of what a remedy does to new examples, the other end being the same."""
-    back = Interval(value=0.2, low=0.1, high=0.3)
-    careful = Interval(value=0.2, low=end - 0.01, high=0.3)
-    remedy = SimpleNamespace(old_change=back, new_change=careful)
+    back = Interval(value=0.1, low=0.1, high=0.1)
+    remedy = SimpleNamespace(old_change=back, new_change=Interval(0.1, end, 0.1))
     findings = SimpleNamespace(remedies={"a": remedy}, lost=back)
     assert Findings.returns_most(findings, "a") == (end > 0)
-    row = {"feature": "a", "share": 1, "restored_low": 0.1, "new_low": -1}
-    causes = pd.DataFrame([{**row, "restored_high": 1, "new_high": end}])
-    put_back = PutBack(parts=None, two=None, causes=causes)
+    row = {"feature": "a", "share": 1, "restored_low": 0.1, "new_high": end}
+    put_back = PutBack(parts=None, two=None, causes=pd.DataFrame([row]))
     assert put_back.traded == ("a" if end < 0 else "")
 
 

@@ -68,10 +68,8 @@ def test_files_leave_nothing_without_out(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     files = probe.Model("task{index}.pt", fresh=fresh)
-    found = analyzed(files, readouts=["linear"])
+    analyzed(files, readouts=["linear"])
     assert [path.name for path in tmp_path.iterdir()] == ["task2.pt"]
-    in_memory = analyzed(model(fresh=fresh), readouts=["linear"])
-    assert found.measurements().equals(in_memory.measurements())
 
 
 class Stopping:

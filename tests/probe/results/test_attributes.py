@@ -117,21 +117,3 @@ def test_one_training_has_intervals_over_test_examples():
     assert np.isfinite(causes[["low", "high"]]).all(axis=None)
     assert (causes["low"] <= causes["value"]).all()
     assert (causes["value"] <= causes["high"]).all()
-
-
-@pytest.mark.parametrize("measure", [probe.Measure(readouts=["linear"]), ["linear"]])
-def test_both_spellings_of_one_training_agree(measure):
-    networks = trained()
-    tables = [
-        probe.analyze(
-            models,
-            TRAIN,
-            TEST,
-            TASKS,
-            ["hidden1"],
-            readouts=measure,
-        ).tables()
-        for models in (networks, {0: networks})
-    ]
-    for name in ("layers", "causes", "statements"):
-        assert tables[0][name].equals(tables[1][name])

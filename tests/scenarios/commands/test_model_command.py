@@ -25,8 +25,8 @@ def studied(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def modeled(studied):
-    """The run directory of `probe model`; no test may change it."""
-    return studied.model()
+    """The run directory of `probe model` by two workers; no test may change it."""
+    return studied.model(workers=2)
 
 
 @pytest.fixture
@@ -41,6 +41,10 @@ def own(tmp_path, studied):
 def begun(own, modeled):
     """A copy of the finished run directory beside these files."""
     return Path(shutil.copytree(modeled, own.folder / "model"))
+
+
+def test_the_tables_are_those_of_the_study(studied, modeled):
+    assert tables(modeled) == tables(studied.folder / "study")
 
 
 def test_only_what_other_checkpoints_are_of_is_done_again(own, begun, modeled):

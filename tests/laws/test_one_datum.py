@@ -187,60 +187,74 @@ def facts_of(run, job, key, measurement, draw):
     """Yield the measurement with one fact changed, and the columns that follow by table and row."""
     place = (job.learner, job.order, job.seed, key.tasks_seen)
     layer = (*place, key.feature, str(key.readout))
-    # A note on rewound networks says that nothing can be said of them: see `pairs`.
+    # On rewound networks a note says that nothing can be said of them.
     if key.readout.put_back != PutBack.SETS:
         note = replace(measurement, notes=(*measurement.notes, "new"))
         is_shown = measurement.predicted and not key.readout.put_back
         yield note, {("notes", (*layer, "new")): set()} if is_shown else {}
     yield replace(measurement, seconds=measurement.seconds + 1, code="new"), {}
-    if spent := measurement.cost:
-        name = draw.choice([column.name for column in fields(spent.cost)])
-        amounts = replace(spent.cost, **{name: getattr(spent.cost, name) + 10**6})
-        cost = replace(spent, cost=amounts)
-        yield replace(measurement, cost=cost), {("costs", place): {name}}
-        cost = replace(spent, seconds=spent.seconds + 1)
-        yield replace(measurement, cost=cost), {("times", place): {"seconds"}}
-        stuck = replace(measurement, cost=replace(spent, stuck=True))
-        yield stuck, {("notes", (*place, "", "", STUCK)): set()}
+    if measurement.cost:
+        yield from cost_facts(place, measurement, draw)
     if measurement.history:
-        name = draw.choice(["losses", "accuracies"])
-        numbers = list(getattr(measurement.history, name))
-        at = draw.randrange(len(numbers))
-        numbers[at] /= 2
-        history = replace(measurement.history, **{name: tuple(numbers)})
-        epoch, column = (at, "loss") if name == "losses" else (at + 1, "accuracy")
         is_longest = key.readout.budget == max(run.plan.budget)
-        row = ("retraining", (*layer, epoch))
-        yield (
-            replace(measurement, history=history),
-            {row: {column}} if is_longest else {},
-        )
+        for history, epoch, column in changed_histories(measurement.history, draw):
+            row = ("retraining", (*layer, epoch))
+            follows = {row: {column}} if is_longest else {}
+            yield replace(measurement, history=history), follows
+    if key.readout.put_back:
+        return
     for name, value in measurement.values.items():
-        # Of equal features more follows; relations of units are in `pairs`; of fel a seed
-        # lacks a job.
-        is_alone = value not in (0, 1) and not isnan(value)
-        if (
-            is_alone
-            and not key.readout.put_back
-            and (job.learner, job.seed) != ("fel", 2)
-        ):
+        row = ("diagnostics", (*place, key.feature, name))
+        columns = {"value"}
+        if name == "control":
+            row = ("controls", (job.learner, layer[-1], key.feature))
+            columns = {"value", "control"}
+        # Of equal features more follows.
+        if value not in (0, 1) and not isnan(value):
             values = {**measurement.values, name: 0.9 * value}
-            row = ("diagnostics", (*place, key.feature, name))
-            columns = {"value"}
-            if name == "control":
-                row = ("controls", (job.learner, layer[-1], key.feature))
-                columns = {"value", "control"}
-            yield replace(measurement, values=values), {row: columns}
-    if measurement.loss and not key.readout.put_back and job.learner == "finetune":
+            is_counted = name != "control" or is_in_all_orders(run, job, key)
+            follows = {row: columns} if is_counted else {}
+            yield replace(measurement, values=values), follows
+    if measurement.loss and job.learner == "finetune":
         loss = {head: 1 + x for head, x in measurement.loss.items()}
         of_network = ("forgotten", "competition")
-        rows = product(of_network, (key.tasks_seen, 0), SCOPES)
-        causes = {
-            ("causes", (job.learner, "loss", *row)): {"value"}
-            for row in rows
-            if key.tasks_seen in job.earlier
-        }
+        causes = {}
+        if key.tasks_seen in job.earlier:
+            for row in product(of_network, (key.tasks_seen, 0), SCOPES):
+                causes["causes", (job.learner, "loss", *row)] = {"value"}
         yield replace(measurement, loss=loss), causes
+
+
+def is_in_all_orders(run, job, key):
+    """Return whether all orders of a seed have a measurement: only then the seed counts."""
+    seed = (job.learner, job.seed)
+    orders = [
+        x for other, x in run.stored.items() if (other.learner, other.seed) == seed
+    ]
+    return all(key in measurements for measurements in orders)
+
+
+def cost_facts(place, measurement, draw):
+    """Yield the measurement with one number of its cost changed, and what follows."""
+    spent = measurement.cost
+    name = draw.choice([column.name for column in fields(spent.cost)])
+    more = {name: getattr(spent.cost, name) + 10**6}
+    cost = replace(spent, cost=replace(spent.cost, **more))
+    yield replace(measurement, cost=cost), {("costs", place): {name}}
+    cost = replace(spent, seconds=spent.seconds + 1)
+    yield replace(measurement, cost=cost), {("times", place): {"seconds"}}
+    cost = replace(spent, stuck=True)
+    note = ("notes", (*place, "", "", STUCK))
+    yield replace(measurement, cost=cost), {note: set()}
+
+
+def changed_histories(history, draw):
+    """Yield histories with one number halved, its epoch and its column."""
+    for name, first, column in (("losses", 0, "loss"), ("accuracies", 1, "accuracy")):
+        numbers = list(getattr(history, name))
+        at = draw.randrange(len(numbers))
+        numbers[at] /= 2
+        yield replace(history, **{name: tuple(numbers)}), at + first, column
 
 
 def changed_columns(name, rows):

@@ -64,11 +64,13 @@ def test_predictions_in_a_corrupt_file_are_said_to_be_missing(tmp_path: Path) ->
 def test_files_leave_nothing_without_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    torch.save(finetuned().state_dict(), tmp_path / "task2.pt")
+    state = finetuned().state_dict() | {"loss.weight": torch.ones(6)}
+    torch.save(state, tmp_path / "task2.pt")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     files = probe.Model("task{index}.pt", fresh=fresh)
-    analyzed(files, readouts=["linear"])
+    found = analyzed(files, readouts=["linear"])
+    assert "also has loss.weight" in str(found.notes)
     assert [path.name for path in tmp_path.iterdir()] == ["task2.pt"]
 
 

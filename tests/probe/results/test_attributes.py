@@ -33,7 +33,8 @@ def data(seed):
     draw = torch.Generator().manual_seed(seed)
     y = torch.arange(120) % CLASSES
     centers = torch.eye(8)[:CLASSES] * 4
-    return centers[y] + torch.randn(120, 8, generator=draw), y
+    noise = torch.randn(120, 8, generator=draw)
+    return centers[y] + noise, y
 
 
 TRAIN = data(0)
@@ -53,7 +54,8 @@ def trained():
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         for _ in range(60):
             optimizer.zero_grad()
-            nn.functional.cross_entropy(model(x), y).backward()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
             optimizer.step()
         networks[task] = deepcopy(model)
     return networks
@@ -63,7 +65,8 @@ def right(network):
     rows = torch.isin(TEST[1], torch.tensor(TASKS[0]))
     x, y = (half[rows] for half in TEST)
     with torch.no_grad():
-        return float((network(x).argmax(1) == y).double().mean())
+        is_right = network(x).argmax(1) == y
+        return float(is_right.double().mean())
 
 
 def analyzed(networks):

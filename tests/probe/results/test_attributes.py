@@ -91,7 +91,8 @@ def whole(result):
 def test_what_was_lost_is_that_of_the_networks_as_saved_and_no_class_competes_more():
     networks = trained()
     value = whole(analyzed(networks))
-    assert value["lost"] == pytest.approx(right(networks[1]) - right(networks[2]))
+    lost = right(networks[1]) - right(networks[2])
+    assert value["lost"] == pytest.approx(lost)
     assert value["lost"] > 0.5
     assert value["competition"] == 0
 
@@ -105,8 +106,9 @@ def test_what_cannot_be_put_back_withholds_causes_and_own_change():
 
     networks[2].forward = MethodType(rolled, networks[2])
     result = analyzed(networks)
-    assert any("causes withheld after task 1" in note for note in result.notes)
-    assert any("differs: forward" in note for note in result.notes)
+    notes = " ".join(result.notes)
+    assert "causes withheld after task 1" in notes
+    assert "differs: forward" in notes
     assert result.causes().empty
     assert not set(result.layers()["quantity"]) & {"own", "inherited"}
     # Healthy networks have both.

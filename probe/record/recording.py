@@ -284,6 +284,22 @@ class Recording:
         """The accuracy matrix of each run."""
         return {run: record.matrix() for run, record in self.records.items()}
 
+    def checked_tasks(self, tasks: object) -> TaskClasses | None:
+        """Return the tasks; those that the user names must be the same, as orders count them.
+
+        Args:
+            tasks: The classes of each task that the user names, None for none.
+
+        Raises:
+            InputError: They are others, or in another order.
+        """
+        if tasks is not None and as_tasks(tasks) != self.tasks:
+            raise InputError(
+                f"tasks are {self.tasks} in the recording, got {tasks!r:.60}: leave "
+                "them out"
+            )
+        return self.tasks
+
 
 def read_recording(folder: str | Path) -> Recording:
     """Read the folder of a recording.

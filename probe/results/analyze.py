@@ -338,7 +338,7 @@ def _complete(
     if isinstance(model.network, str | Path) and isdir(model.network):
         recording = read_recording(model.network)
         model = _as_recorded(model, recording)
-        tasks = recording.tasks if tasks is None else tasks
+        tasks = recording.checked_tasks(tasks)
         if train is None and test is None and recording.data:
             train, test = load_data(recording.data)
     reference = recording and recording.reference

@@ -293,9 +293,7 @@ class Predictions:
         return {
             key: measurement.values
             for key, measurement in finished.items()
-            if key.feature
-            and not key.readout.put_back
-            and key not in self.readouts[job.name]
+            if key.feature and key not in self.readouts[job.name]
         }
 
     def costs(self, job: Job) -> Iterator[tuple[int, TrainingCost]]:

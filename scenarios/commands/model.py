@@ -113,9 +113,10 @@ def _tasks(
     runs: Recording | ForeignRuns | None, options: ModelOptions
 ) -> TaskClasses | None:
     """Return the classes of each task, None if the data have tasks."""
-    if options.tasks is not None:
-        return as_tasks(classes_of_tasks(options.tasks))
-    return runs.tasks if runs else None
+    named = options.tasks and as_tasks(classes_of_tasks(options.tasks))
+    if isinstance(runs, Recording):
+        return runs.checked_tasks(named)
+    return named or (runs.tasks if runs else None)
 
 
 def _runs(target: str, options: ModelOptions) -> Recording | ForeignRuns | None:

@@ -22,8 +22,6 @@ from probe.cut.cuts import cut_each, split
 from probe.examples import Examples
 from probe.model import Model
 from probe.record.checkpoints import Run
-from probe.record.recorder import Recorder
-from probe.record.recording import read_recording
 from probe.results import run_directory
 from probe.results.job import is_finished
 from probe.task_aware import make_task_aware
@@ -155,16 +153,6 @@ def test_fresh_values_that_are_given_are_followed_under_every_rule():
     assert Model(network(), fresh=network).source("murata") == "murata"
 
 
-def test_recorded_orders_are_the_numbers_given(tmp_path):
-    test = Examples(torch.randn(12, 8), torch.arange(12) % 2, torch.arange(12) // 4)
-    orders = {"a": (2, 0, 1), "b": (0, 2, 1)}
-    for order, numbers in orders.items():
-        net = nn.Linear(8, 2)
-        recorder = Recorder(tmp_path, net, test, list(numbers), order=order)
-        recorder.after_task(3)
-    assert read_recording(tmp_path).orders == orders
-
-
 def test_a_job_in_several_files_is_not_finished(tmp_path):
     job = jobs_of(TINY)[0]
     keep(TINY, tmp_path, job, *keys_of(TINY, job))
@@ -256,20 +244,6 @@ def test_a_retraining_says_which_classes_it_could_not_learn():
         recipe=once,
     )
     assert "class 1 has no training examples" in " ".join(found.notes)
-
-
-def test_a_run_in_another_order_has_the_accuracies_that_were_recorded(tmp_path):
-    x, y = points(60)
-    net = network()
-    data = Examples(x, y, y)
-    with torch.no_grad():
-        net[2].bias += torch.tensor([9.0, 0, 0])  # one task is right, and no other
-    recorder = Recorder(tmp_path, net, data, [2, 0, 1], order="a", train=data)
-    recorder.after_task(3)
-    model = Model(tmp_path, fresh=network)
-    found = probe.analyze(model, features=["0"], readouts=["ncm"])
-    assert found.R.values[3].tolist() == [0, 1, 0]
-    assert "recorded accuracy" not in str(found)
 
 
 def test_readouts_of_a_multi_head_network_choose_among_the_classes_of_the_task():

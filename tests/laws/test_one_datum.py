@@ -8,18 +8,25 @@ may change is derived here from what each table is about.
 import json
 import random
 import shutil
-from dataclasses import replace
+from dataclasses import fields, replace
+from itertools import product
+from math import isnan
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
+from probe.analysis.statements import STUCK
 from probe.by_layer.jobs import jobs_of
+from probe.by_layer.measurement import Measurement
 from probe.by_layer.plan import CONTROLS
 from probe.results.predictions import Predictions, main_head
 from probe.results.run_directory import read_plan, store_of
 from probe.results.tables import tables_of
+from probe.stored_names import PutBack
+from probe.tables.schemas import SCOPES
 from tests.probe.results.test_doubts import STORED
+from tests.scenarios.own_run import COSTS
 
 # Of a layer and a readout, and of all layers of a learner.
 OF_LAYERS = ("layers", "statements", "statement_seeds", "controls")
@@ -163,27 +170,136 @@ def owners_of(row):
     return owners
 
 
-def test_costs_and_seconds_change_their_own_rows(run):
-    job = next(job for job in run.stored if job.learner == "finetune")
-    measurements = run.stored[job]
-    key = max(key for key in measurements if measurements[key].cost)
-    spent = measurements[key].cost
-    kept_bytes = spent.cost.kept_bytes + 1_000_000
-    changed = replace(spent, cost=replace(spent.cost, kept_bytes=kept_bytes))
-    cost = replace(measurements[key], cost=changed)
-    rows = changed_rows(run, {(job.name, key): cost})
-    assert set(rows) == {"costs", "metrics"}
-    assert_one(rows["costs"], job, key)
-    assert set(rows["metrics"]["metric"]) == {"model_size_mb"}
-    slower = replace(spent, seconds=spent.seconds + 1)
-    seconds = replace(measurements[key], cost=slower)
-    rows = changed_rows(run, {(job.name, key): seconds})
-    assert set(rows) == {"times"}
-    assert_one(rows["times"], job, key)
+# What identifies a row of the tables that follow from facts.
+RUN = ["learner", "order", "seed", "tasks_seen"]
+PLACES = {
+    "costs": RUN,
+    "times": RUN,
+    "retraining": [*RUN, "feature", "readout", "epoch"],
+    "diagnostics": [*RUN, "feature", "metric"],
+    "notes": [*RUN, "feature", "readout", "note"],
+    "controls": ["learner", "readout", "feature"],
+    "causes": ["learner", "score", "quantity", "task_position", "scope"],
+}
 
 
-def assert_one(rows, job, key):
-    """Check that one row changed, of a job after as many tasks: as it was, and as it is."""
+def facts_of(run, job, key, measurement, draw):
+    """Yield the measurement with one fact changed, and the columns that follow by table and row."""
     place = (job.learner, job.order, job.seed, key.tasks_seen)
-    columns = rows[["learner", "order", "seed", "tasks_seen"]]
-    assert list(columns.itertuples(index=False, name=None)) == [place] * 2
+    layer = (*place, key.feature, str(key.readout))
+    # On rewound networks a note says that nothing can be said of them.
+    if key.readout.put_back != PutBack.SETS:
+        note = replace(measurement, notes=(*measurement.notes, "new"))
+        is_shown = measurement.predicted and not key.readout.put_back
+        yield note, {("notes", (*layer, "new")): set()} if is_shown else {}
+    yield replace(measurement, seconds=measurement.seconds + 1, code="new"), {}
+    if measurement.cost:
+        yield from cost_facts(place, measurement, draw)
+    if measurement.history:
+        is_longest = key.readout.budget == max(run.plan.budget)
+        for history, epoch, column in changed_histories(measurement.history, draw):
+            row = ("retraining", (*layer, epoch))
+            follows = {row: {column}} if is_longest else {}
+            yield replace(measurement, history=history), follows
+    if key.readout.put_back:
+        return
+    for name, value in measurement.values.items():
+        row = ("diagnostics", (*place, key.feature, name))
+        columns = {"value"}
+        if name == "control":
+            row = ("controls", (job.learner, layer[-1], key.feature))
+            columns = {"value", "control"}
+        # Of equal features more follows.
+        if value not in (0, 1) and not isnan(value):
+            values = {**measurement.values, name: 0.9 * value}
+            is_counted = name != "control" or is_in_all_orders(run, job, key)
+            follows = {row: columns} if is_counted else {}
+            yield replace(measurement, values=values), follows
+    if measurement.loss and job.learner == "finetune":
+        loss = {head: 1 + x for head, x in measurement.loss.items()}
+        of_network = ("forgotten", "competition")
+        causes = {}
+        if key.tasks_seen in job.earlier:
+            for row in product(of_network, (key.tasks_seen, 0), SCOPES):
+                causes["causes", (job.learner, "loss", *row)] = {"value"}
+        yield replace(measurement, loss=loss), causes
+
+
+def is_in_all_orders(run, job, key):
+    """Return whether all orders of a seed have a measurement: only then the seed counts."""
+    seed = (job.learner, job.seed)
+    orders = [
+        x for other, x in run.stored.items() if (other.learner, other.seed) == seed
+    ]
+    return all(key in measurements for measurements in orders)
+
+
+def cost_facts(place, measurement, draw):
+    """Yield the measurement with one number of its cost changed, and what follows."""
+    spent = measurement.cost
+    name = draw.choice([column.name for column in fields(spent.cost)])
+    more = {name: getattr(spent.cost, name) + 10**6}
+    cost = replace(spent, cost=replace(spent.cost, **more))
+    yield replace(measurement, cost=cost), {("costs", place): {name}}
+    cost = replace(spent, seconds=spent.seconds + 1)
+    yield replace(measurement, cost=cost), {("times", place): {"seconds"}}
+    cost = replace(spent, stuck=True)
+    note = ("notes", (*place, "", "", STUCK))
+    yield replace(measurement, cost=cost), {note: set()}
+
+
+def changed_histories(history, draw):
+    """Yield histories with one number halved, its epoch and its column."""
+    for name, first, column in (("losses", 0, "loss"), ("accuracies", 1, "accuracy")):
+        numbers = list(getattr(history, name))
+        at = draw.randrange(len(numbers))
+        numbers[at] /= 2
+        yield replace(history, **{name: tuple(numbers)}), at + first, column
+
+
+def changed_columns(name, rows):
+    """Return the columns that differ in the rows that changed, as they were and are, by row.
+
+    Ends of intervals may be those of the range.
+    """
+    rows = rows.drop(columns=["low", "high"], errors="ignore")
+    rows = rows.astype(object).where(rows.notna(), 0)
+    places = rows.groupby(PLACES[name], sort=False)
+    return {
+        (name, place): {column for column in group if group[column].nunique() > 1}
+        for place, group in places
+    }
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_facts_change_the_columns_that_they_are_in_and_no_other(run, seed):
+    draw = random.Random(seed)
+    changes = {}
+    expected = {}
+    spent = set()
+    changed = {"test", "predicted"}  # what is tested is of all; see above
+    for job, measurements in run.stored.items():
+        for key, measurement in measurements.items():
+            facts = list(facts_of(run, job, key, measurement, draw))
+            for new, _ in facts:
+                changed |= {
+                    name
+                    for name, x in vars(new).items()
+                    if x is not vars(measurement)[name]
+                }
+            new, follows = draw.choice(facts)
+            if draw.random() < 0.5:
+                continue
+            changes[job.name, key] = new
+            expected |= follows
+            if any(name == "costs" for name, _ in follows):
+                spent.add(job.learner)
+    assert changed == {column.name for column in fields(Measurement)}
+    rows = changed_rows(run, changes)
+    metrics = rows.pop("metrics", run.tables["metrics"][:0])
+    assert set(metrics["learner"]) <= spent
+    assert metrics["metric"].str.fullmatch(COSTS).all()
+    found = {}
+    for name, table in rows.items():
+        found |= changed_columns(name, table)
+    assert found == expected

@@ -1,9 +1,12 @@
 """Partial retraining as a result to hold."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
 from probe import Recipe, load, partial_retrain
+from probe.tables.result_base import ResultBase
 from probe.tables.summary import summarize
 from tests.probe.calls import DATA, TASKS, net
 
@@ -37,6 +40,12 @@ def test_its_rows_say_what_it_measured(found):
     assert summarize(table).query("metric == 'pra'")["mean"].tolist() == list(
         pra.values()
     )
+
+
+def test_results_are_frozen_and_made_by_names():
+    for kind in ResultBase.__subclasses__():
+        assert kind.__dataclass_params__.frozen
+        assert all(field.kw_only for field in fields(kind))
 
 
 def test_it_comes_back_exactly(found, tmp_path):

@@ -1,11 +1,16 @@
 """The kind of change, planted one by one in a network that knows the digits."""
 
 from copy import deepcopy
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import torch
 
 import probe
+from probe.answers.record import Interval
+from probe.before_after.meaning import Findings
+from probe.before_after.setting import PutBack
 from tests.probe.before_after.conftest import NEW, OLD, TRAIN, trained, turned
 
 
@@ -65,6 +70,18 @@ def test_a_new_domain_and_new_classes(before, after):
     old = of_classes(OLD, [0, 1, 2, 3, 4])
     new = of_classes(OLD, [5, 6, 7, 8, 9])
     assert probe.diff(first, last, old, new).answer.kind == "new classes"
+
+
+@pytest.mark.parametrize("end", [-0.05, 0.05])
+def test_a_verdict_rests_on_the_careful_end_of_an_interval(end):
+    """Of what a remedy does to new examples, the other end being the same."""
+    back = Interval(value=0.1, low=0.1, high=0.1)
+    remedy = SimpleNamespace(old_change=back, new_change=Interval(0.1, end, 0.1))
+    findings = SimpleNamespace(remedies={"a": remedy}, lost=back)
+    assert Findings.returns_most(findings, "a") == (end > 0)
+    row = {"feature": "a", "share": 1, "restored_low": 0.1, "new_high": end}
+    put_back = PutBack(parts=None, two=None, causes=pd.DataFrame([row]))
+    assert put_back.traded == ("a" if end < 0 else "")
 
 
 class Gain(torch.nn.Sequential):

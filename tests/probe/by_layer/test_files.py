@@ -17,9 +17,9 @@ from torch import Tensor, nn
 import probe
 from probe.errors import InputError
 from probe.results.analyze import _device_of
+from probe.results.run_directory import is_run_directory
 from tests.probe.by_layer.nets import (
     FEATURES,
-    SHORT,
     TASKS,
     analyzed,
     digits,
@@ -49,22 +49,11 @@ def model(**given: Any) -> probe.Model:
     return probe.Model({3: finetuned()}, **given)
 
 
-def test_what_is_kept_is_what_is_in_memory(tmp_path: Path) -> None:
-    """Rows are compared for all ways in `tests/scenarios/commands/test_one_table.py`."""
-    measure = probe.Measure(seeds=2, budget=(1, 2))
-    given = {"offline": "train", "readouts": measure, "recipe": SHORT}
-    here, there = (
-        analyzed(model(), **given),
-        analyzed(model(), **given, out=tmp_path / "run"),
-    )
-    assert str(there) == str(here)
-    pd.testing.assert_frame_equal(probe.predictions(there), probe.predictions(here))
+def test_predictions_in_a_corrupt_file_are_said_to_be_missing(tmp_path: Path) -> None:
+    here = analyzed(model(), readouts=["ncm"], out=tmp_path / "run")
     pd.testing.assert_frame_equal(
         probe.predictions(tmp_path / "run"), probe.predictions(here)
     )
-    for same in (there, probe.load(tmp_path / "run")):
-        assert same.measurements().equals(here.measurements())
-    assert here.readouts == ("retrain", "retrain@2", "linear")
     file = next((tmp_path / "run" / "jobs").glob("*/*/predictions.npz"))
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.warns(UserWarning, match=r"missing until the next run: .*checksums"):
@@ -75,14 +64,14 @@ def test_what_is_kept_is_what_is_in_memory(tmp_path: Path) -> None:
 def test_files_leave_nothing_without_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    torch.save(finetuned().state_dict(), tmp_path / "task2.pt")
+    state = finetuned().state_dict() | {"loss.weight": torch.ones(6)}
+    torch.save(state, tmp_path / "task2.pt")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     files = probe.Model("task{index}.pt", fresh=fresh)
     found = analyzed(files, readouts=["linear"])
+    assert "also has loss.weight" in str(found.notes)
     assert [path.name for path in tmp_path.iterdir()] == ["task2.pt"]
-    in_memory = analyzed(model(fresh=fresh), readouts=["linear"])
-    assert found.measurements().equals(in_memory.measurements())
 
 
 class Stopping:
@@ -112,6 +101,7 @@ def test_what_ctrl_c_stopped_goes_on_to_the_same_tables(tmp_path: Path) -> None:
             analyzed(**given, out=tmp_path / "run")
         except KeyboardInterrupt:
             now = measured(tmp_path / "run")
+            assert is_run_directory(tmp_path / "run")
             assert now.items() > finished.items()
             stops, finished = stops + 1, now
         else:
@@ -199,17 +189,6 @@ def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(
     settings = json.loads(str(arrays["record"])) | {"hashes": {}}
     np.savez(record, **(arrays | {"record": json.dumps(settings)}))
     assert "its recorded accuracy on task 3 is" in str(probe.analyze(files, **given))
-
-
-def test_networks_in_memory_may_be_of_several_seeds() -> None:
-    networks = {0: {3: finetuned()}, 4: {3: finetuned(1)}}
-    every = analyzed(networks, readouts=["ncm"]).measurements()
-    for seed, models in networks.items():
-        alone = analyzed(models, readouts=["ncm"]).measurements()
-        values = [
-            m.loc[m.learner == "model"] for m in (alone, every[every.seed == seed])
-        ]
-        assert values[0].value.tolist() == values[1].value.tolist()
 
 
 def test_networks_are_measured_where_they_are_and_files_on_a_gpu_if_there_is_one(

@@ -7,8 +7,6 @@ import pytest
 from figures.plotting import read_source
 from probe import Analysis, load
 from probe.errors import InputError
-from probe.tables.schemas import SCHEMAS
-from probe.tables.table_file import read_table
 
 FEATURES = ("hidden1", "hidden2", "output")
 
@@ -21,13 +19,6 @@ def found(study):
 
 
 def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(study, found):
-    for name, table in found.tables().items():
-        path = study.root / f"{name}.csv"
-        if path.exists():
-            assert table.equals(read_table(path, name))
-        else:
-            assert table.empty
-    assert set(found.tables()) == set(SCHEMAS)
     assert (found.learners, found.orders) == (("finetune", "joint"), ("there", "back"))
     assert (found.features, found.readouts) == (FEATURES, ("retrain", "linear"))
     assert repr(found).startswith("finetune forgot ")

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 import torch
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils import parametrizations
@@ -160,6 +160,14 @@ def assert_close(
         torch.testing.assert_close(one, other, rtol=within, atol=within)
 
 
+UNEVEN = nn.Sequential(
+    nn.Conv2d(2, 3, 3, padding=(2, 0)),
+    nn.Flatten(),
+    nn.Linear(72, 3),
+).double()
+
+
+@example(UNEVEN, Kept, 2**17)
 @given(networks(), st.sampled_from([Kept, Odd]), st.sampled_from([0, 2**17]))
 def test_training_is_that_of_autograd(
     model,

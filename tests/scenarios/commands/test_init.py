@@ -54,6 +54,14 @@ def test_every_key_of_a_commented_line_is_a_key(probe, cwd):
     check_study({"name": "all", **raw}, "all.toml")
 
 
+@pytest.mark.parametrize(("name", "size"), [("cifar100", 20), ("mnist", 2)])
+def test_data_that_would_be_downloaded_are_cut_by_their_names(probe, cwd, name, size):
+    assert probe(f"init --data {name}")[0] == 0
+    study = check_study(read_study(str(cwd / "study.toml")), "study.toml")
+    assert study.scenario.classes_per_task == size
+    assert study.network.name == "cnn3"
+
+
 @pytest.mark.parametrize(
     ("classes", "expected"),
     [

@@ -1,4 +1,4 @@
-"""`probe model` on checkpoints gives what the study gave that has trained them."""
+"""`probe model` on checkpoints: what is measured again, and what needs no code of the user's."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from scenarios.commands.figures import draw_requested
 from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions
 from scenarios.user_code import USER_NETWORKS
-from tests.scenarios.own_run import SAME, Own, folders, metrics, tables
+from tests.scenarios.own_run import Own, folders, tables
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +44,7 @@ def begun(own, modeled):
 
 
 def test_the_tables_are_those_of_the_study(studied, modeled):
-    found = tables(modeled)
-    assert found == tables(studied.folder / "study")
-    # Not asked for.
-    assert set(SAME) - set(found) == {"controls.csv"}
-    assert metrics(modeled) == metrics(studied.folder / "study")
-    assert len(metrics(modeled)) > 10
-    # Batch norm's statistics and the weights of several networks: rows that are not all
-    # alike.
-    assert found["measurements.csv"].count(b"\n") > 200
+    assert tables(modeled) == tables(studied.folder / "study")
 
 
 def test_only_what_other_checkpoints_are_of_is_done_again(own, begun, modeled):

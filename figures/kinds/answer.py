@@ -34,14 +34,14 @@ TABLES = ("layers", "causes", "measurements")
 
 _COST = "#D55E00"
 _HELD = "#0072B2"
-_BAND = "0.82"
 _ROW = 0.2  # inches: height of a row
+_band = partial(Line2D, color="0.82", linewidth=7, solid_capstyle="butt", zorder=1)
 _dot = partial(Line2D, [], [], color=_HELD, marker="o", linestyle="")
 _KEYS: list[Entry] = [
     Patch(color=_COST, alpha=0.6, label="points its change accounts for"),
     _dot(label="still there"),
     _dot(markerfacecolor="white", label="below untrained"),
-    Patch(color=_BAND, label="untrained to joint"),
+    _band([], [], label="untrained to joint"),
     Line2D([], [], color="0.3", marker="|", linestyle="", label="right after the task"),
 ]
 
@@ -72,10 +72,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         panels = grid[each * k : each * (k + 1)]
         _name_layers(panels, answer)
         if has_causes:
+            if k:
+                panels[0].sharex(grid[0])
             _draw_costs(panels[0], answer.layers)
         _draw_held(panels[-1], answer.layers)
-    if has_causes:
-        _share_range(grid[::2])
     page.legend(_KEYS if has_causes else _KEYS[1:], "Lines on bars are 95 % intervals")
     _describe(page, shown)
     most = max(len(answer.layers) for answer in shown)
@@ -134,8 +134,8 @@ def _draw_held(axes: Axes, layers: Sequence[LayerLine]) -> None:
     axes.set_xticks([0, 50, 100])
     for y, line in enumerate(layers):
         if line.untrained is not None and line.joint is not None:
-            start = 100 * line.untrained
-            axes.barh(y, 100 * line.joint - start, 0.5, start, color=_BAND, zorder=1)
+            ends = [100 * line.untrained, 100 * line.joint]
+            axes.add_line(_band(ends, [y, y]))
             if line.never_learned:
                 learned = 100 * (line.joint - line.never_learned.value)
                 axes.plot(learned, y, color="0.3", marker="|", markersize=7)
@@ -149,13 +149,6 @@ def _draw_held(axes: Axes, layers: Sequence[LayerLine]) -> None:
                 markersize=4,
                 markerfacecolor=fill,
             )
-
-
-def _share_range(panels: Sequence[Axes]) -> None:
-    """Give panels one range of points."""
-    ends = np.array([axes.get_xlim() for axes in panels])
-    for axes in panels:
-        axes.set_xlim(ends.min(), ends.max())
 
 
 def _describe(page: Page, shown: Sequence[Answer]) -> None:

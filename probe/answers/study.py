@@ -213,7 +213,9 @@ def _rests_on(
     """Yield what an answer rests on, with the interval of what was forgotten."""
     ends = ""
     if forgotten and not math.isnan(forgotten.low):
-        ends = f": 95 % interval [{points(forgotten.low)}, {points(forgotten.high)}]"
+        ends = (
+            f"; forgotten: [{points(forgotten.low)}, {points(forgotten.high)}] (95 %)"
+        )
     yield f"{trained}{ends}"
     measured = where(tables["measurements"], learner=learner)
     if measured["order"].nunique() == 1 and measured["task_position"].max() > 1:

@@ -1,7 +1,7 @@
 """The answer as text: lines of a terminal, at most 80 columns wide, and Markdown."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from textwrap import wrap
 
 from probe.answers.record import Answer, Interval, LayerLine
@@ -173,19 +173,17 @@ _LEGEND = (
 )
 
 
-def legend(answers: Iterable[Answer]) -> Iterator[str]:
+def legend(answers: Sequence[Answer]) -> Iterator[str]:
     """Yield how to read the table of answers, and a line for each verdict in it."""
-    shown = list(answers)
-    if any(answer.has_causes for answer in shown):
+    if any(answer.has_causes for answer in answers):
         yield from _LEGEND
-    yield from meanings(line.verdict for answer in shown for line in answer.layers)
+    yield from meanings({line.verdict for answer in answers for line in answer.layers})
 
 
-def meanings(verdicts: Iterable[str]) -> Iterator[str]:
+def meanings(verdicts: Collection[str]) -> Iterator[str]:
     """Yield a line for each verdict among some."""
-    shown = set(verdicts)
     for word, meaning in CAUSE_VERDICTS.items():
-        if word in shown:
+        if word in verdicts:
             yield f"{word_of(word):<{_NAME}}{meaning}"
 
 

@@ -121,7 +121,7 @@ class Answer:
         yield from wrapped("means", self.meaning)
         yield from wrapped("next", [self.remedy(line) for line in self.next])
         yield from wrapped("believe", self.belief)
-        yield from meanings(line.verdict for line in self.blocks + self.inside)
+        yield from meanings({line.verdict for line in self.blocks + self.inside})
 
     def _table(self, blocks: Sequence[BlockLine], title: str) -> Iterator[str]:
         """Yield a line for each block, under a header."""

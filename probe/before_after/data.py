@@ -46,14 +46,11 @@ class Stored:
             order = permutation(len(y), stream(seed, "stored", number))
             indices = order[: PER_TARGET * k]
             if self.has_classes:
-                indices = order[_few_of_each_class(y[order], k)]
+                labels = y[order]
+                few = [(labels == label).nonzero()[:k, 0] for label in labels.unique()]
+                indices = order[torch.cat(few)]
             parts.append((gather(x, indices), y[indices]))
         return joined(parts)
-
-
-def _few_of_each_class(y: Tensor, k: int) -> Tensor:
-    """Return the first k rows of each class."""
-    return torch.cat([(y == label).nonzero()[:k, 0] for label in y.unique()])
 
 
 def joined(pairs: Sequence[Pair]) -> Pair:

@@ -221,7 +221,8 @@ class Comparison:
 
         def keep(name: str, value: object) -> None:
             # An in-place operation may overwrite a value later.
-            outputs.setdefault(name, []).append(_clones(value))
+            copies = [tensor.detach().clone() for tensor in tensors_in(value)]
+            outputs.setdefault(name, []).append(copies)
 
         with without_fast_path(), tap(model, {*modules}, keep):
             logits = self.run(model)
@@ -237,10 +238,6 @@ class Comparison:
                 if rows is not None:
                     units[feature] = rows
         return units
-
-
-def _clones(value: object) -> list[Tensor]:
-    return [tensor.detach().clone() for tensor in tensors_in(value)]
 
 
 def by_unit(value: Tensor, facts: TensorFacts) -> Tensor | None:

@@ -50,7 +50,7 @@ PRINTED = {name: look.label for name, look in LOOKS.items()} | {
     "omega_all": r"$\Omega_{\mathrm{all}}$",
     **{criterion: letters for letters, criterion in NAMES.items()},
 }
-COSTS = "forgotten points that its change accounts for"
+COSTS = "points its change accounts for"
 NOTHING = (math.nan, math.nan)
 FLAGGED = ("mine", "er10-uniform", "ER")
 # Of these the numbers are compared without their intervals, which are not drawn or are

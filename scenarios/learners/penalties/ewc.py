@@ -1,6 +1,6 @@
 """Elastic weight consolidation, and the diagonal Fisher information of a model."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Literal
@@ -275,7 +275,7 @@ def _trusted_layers(
     dense = {
         name: layer
         for name, layer in layers.items()
-        if _shapes(inputs[name]) == [(1, layer.in_features)]
+        if len(inputs[name]) == 1 and inputs[name][0].shape == (1, layer.in_features)
     }
     # The true squares, with a loss that has a gradient for any prediction.
     plain = _one_by_one(model, _unlike, first)
@@ -287,11 +287,6 @@ def _trusted_layers(
         ):
             return trusted
     raise RuntimeError("gradients under vmap differ from those without")
-
-
-def _shapes(tensors: Iterable[Tensor]) -> list[tuple[int, ...]]:
-    """Return the shapes of tensors."""
-    return [tuple(tensor.shape) for tensor in tensors]
 
 
 def _is_near(squares: Tensor, exact: Tensor) -> bool:

@@ -89,7 +89,9 @@ def test_new_is_what_putting_only_one_block_back_changes(before, after, result):
         mixed.get_submodule(name).load_state_dict(
             before.get_submodule(name).state_dict()
         )
-        right = (mixed(x).argmax(1) == y).double() - (after(x).argmax(1) == y).double()
+        was_right = mixed(x).argmax(1) == y
+        is_right = after(x).argmax(1) == y
+        right = was_right.double() - is_right.double()
         assert row.new == pytest.approx(right.mean().item(), abs=1e-12)
 
 
@@ -192,8 +194,10 @@ def test_a_network_is_compared_with_itself_without_adapters():
         network = Adapted(base[1])
     result = probe.diff(None, network, OLD)
     x, y = OLD
-    assert result.answer.old.before == (base(x).argmax(1) == y).double().mean().item()
-    assert result.answer.old.after == (network(x).argmax(1) == y).double().mean().item()
+    was_right = base(x).argmax(1) == y
+    is_right = network(x).argmax(1) == y
+    assert result.answer.old.before == was_right.double().mean().item()
+    assert result.answer.old.after == is_right.double().mean().item()
     assert result.answer.kind == "unclear"
     assert "adapters" in result.answer.changed
     assert not network.disabled

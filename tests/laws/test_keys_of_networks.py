@@ -64,7 +64,7 @@ def planned(**inputs):
         raise Planned(plan_by_reading(description))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("probe.results.analyze._planned", stop)
+        patch.setattr("probe.results.analyze._read_and_plan", stop)
         with pytest.raises(Planned) as stopped:
             probe.analyze(**(INPUTS | inputs))
     return addresses(stopped.value.args[0])

@@ -26,7 +26,6 @@ from tests.scenarios.data.test_speech import file_of
 from tests.scenarios.data.test_tasks_of_data import X, Y, site
 from tests.scenarios.learners.tiny_learners import digits
 from tests.scenarios.numbered_data import dataset
-from tests.scenarios.study.test_own import SOURCE
 
 LEAST = {
     "name": "tiny",
@@ -187,6 +186,18 @@ def test_what_data_lack_is_named(tmp_path):
     with pytest.raises(InputError, match=r"gone"), lock(tmp_path / "gone", wait=True):
         pass
     assert not (tmp_path / "gone").exists()
+
+
+SOURCE = """
+import probe
+
+@probe.readout("constant", steps="last")
+class Constant:
+    label: int = 0
+
+    def predict(self, x, y, test, classes):
+        return y.new_full((len(test),), self.label)
+"""
 
 
 @pytest.mark.parametrize(

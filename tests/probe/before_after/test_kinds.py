@@ -76,7 +76,8 @@ def test_a_new_domain_and_new_classes(before, after):
 def test_a_verdict_rests_on_the_careful_end_of_an_interval(end):
     """Of what a remedy does to new examples, the other end being the same."""
     back = Interval(value=0.1, low=0.1, high=0.1)
-    remedy = SimpleNamespace(old_change=back, new_change=Interval(0.1, end, 0.1))
+    new = Interval(value=0.1, low=end, high=0.1)
+    remedy = SimpleNamespace(old_change=back, new_change=new)
     findings = SimpleNamespace(remedies={"a": remedy}, lost=back)
     assert Findings.returns_most(findings, "a") == (end > 0)
     row = {"feature": "a", "share": 1, "restored_low": 0.1, "new_high": end}

@@ -1,4 +1,4 @@
-"""The answer: one record of a comparison; all renderings are made of it."""
+"""The answer on a pair: whose change cost the old score, and what would bring it back."""
 
 import math
 from collections.abc import Iterator, Sequence

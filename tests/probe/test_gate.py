@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -273,7 +274,12 @@ def test_positions_that_do_not_count_are_left_out_unless_all_are():
     y[:, 2] = -100
     x = torch.randn(20, 3, 6, generator=stream(1))
     nets = dict(enumerate(networks(SOUND["as it is"], {}), 1))
-    probe.causes(nets, [(x, y), (x, y)], features=["a"])
+    for score in ("accuracy", "loss"):
+        both = [
+            probe.causes(nets, [data, data], score, features=["a"], long=True)
+            for data in ((x, y), (x[:, :2], y[:, :2]))
+        ]
+        pd.testing.assert_frame_equal(*both)
     y[4] = -100
     refused(lambda: probe.causes(nets, [(x, y), (x, y)], features=["a"]))
 

@@ -1,5 +1,6 @@
 """Remedies against plain torch, and the choice among many."""
 
+import sys
 from copy import deepcopy
 
 import numpy as np
@@ -131,6 +132,23 @@ def test_a_bias_for_each_class_by_gradient_descent(after, table):
         "a bias for each class",
         right(after, lambda z: z + bias.detach()),
     )
+
+
+def test_halves_examples_and_trainings_are_drawn_by_the_seed(
+    before, after, monkeypatch
+):
+    least = {}
+
+    def watched(seed, name, *numbers):
+        least[name] = min(seed, least.get(name, seed))
+        return stream(seed, name, *numbers)
+
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("probe.") and getattr(module, "stream", None) is stream:
+            monkeypatch.setattr(module, "stream", watched)
+    probe.diff(before, after, OLD, NEW, train=STORED, seed=1000)
+    by_seed = {name for name, seed in least.items() if seed >= 1000}
+    assert by_seed == {"half", "stored", "batches", "new head"}
 
 
 @pytest.mark.parametrize(

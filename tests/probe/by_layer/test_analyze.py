@@ -198,6 +198,7 @@ def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
     }
     assert constant == {("", ""), ("relu2", "retrain"), ("relu2", "linear")}
     assert f"model, relu2, after 3 tasks, in 2 runs: {DEAD}" in found.notes
+    assert found.remarks()[1:] == found.notes
 
 
 def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() -> None:

@@ -83,11 +83,12 @@ def test_each_test_is_the_accuracy_of_the_network_and_what_diff_says(tmp_path):
     assert (row.lost, row.lost_low, row.lost_high) == (lost.value, lost.low, lost.high)
 
 
+@pytest.mark.parametrize("score", ["accuracy", "loss"])
 def test_it_stops_where_more_is_lost_for_sure_and_keeps_the_network_of_the_test_before(
-    tmp_path,
+    score, tmp_path
 ):
     model = learned()
-    rec = recorder(tmp_path, model)
+    rec = recorder(tmp_path, model, score=score)
     states = []
     with pytest.raises(TooMuchLost) as stopped:
         forget(model, rec, 100, states)

@@ -236,6 +236,13 @@ def test_all_examples_alike_are_no_certainty():
     assert low < 1 - 1 / len(data[0][1])
 
 
+def test_three_trainings_speak_of_the_training_and_one_of_its_network():
+    networks = pair("chain", 3)
+    by_seed = dict.fromkeys(range(3), networks)
+    assert table(by_seed).attrs["scope"] == "training"
+    assert table(networks).attrs["scope"] == "network"
+
+
 def test_both_spellings_of_one_training_agree():
     networks = pair("chain", 3)
     spelled = [table(models) for models in (networks, {0: networks})]

@@ -1,4 +1,4 @@
-"""The setting of a comparison: two networks, their test examples, and blocks put back."""
+"""Two networks and their test examples, and the one after with blocks of the one before."""
 
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -27,8 +27,8 @@ _MOST = 0.5  # of what was lost, beyond which a block is opened
 
 
 @immutable(eq=False)
-class PutBack:
-    """The network after with sets of blocks put back.
+class Rewound:
+    """The network after, with sets of blocks put back.
 
     Attributes:
         parts: The blocks.
@@ -126,8 +126,11 @@ class Setting:
         old, new = (set(y.unique().tolist()) for y in self.labels)
         return bool(old & new)
 
-    def put_back(self, parts: Parts) -> PutBack:
-        """Put sets of blocks back, and test each on old and new examples.
+    def rewind(self, parts: Parts) -> Rewound:
+        """Return the scores of the network after with sets of blocks put back.
+
+        In `causes`, `new` is what each block, put back alone, changes on new examples;
+        the rest is of old ones.
 
         Args:
             parts: The blocks.
@@ -141,19 +144,20 @@ class Setting:
             everywhere=True,
             progress=partial(tracked, label="blocks put back"),
         )
-        blocks = tuple(parts.blocks)
-        causes = cause_table([{1: two.quantities}], self.tests, self.margin, blocks)
+        # The network before has learned one task.
+        runs = [{1: two.quantities}]
+        causes = cause_table(runs, self.tests, self.margin, tuple(parts.blocks))
         columns = ["new", "new_low", "new_high"]
         causes[columns] = np.nan
         for row, block in enumerate(causes["feature"] if self.has_new else ()):
-            gain = np.zeros(len(self.is_old))
+            change = np.zeros(len(self.is_old))
             if block in two.changed:
-                gain = two.put_back(block) - two.put_back()
-            estimate = interval(gain[~self.is_old], self.is_accuracy)
+                change = two.put_back(block) - two.put_back()
+            estimate = interval(change[~self.is_old], self.is_accuracy)
             causes.loc[row, columns] = [estimate.value, estimate.low, estimate.high]
-        return PutBack(parts=parts, two=two, causes=causes)
+        return Rewound(parts=parts, two=two, causes=causes)
 
-    def opened(self, parts: Parts, block: str) -> PutBack:
+    def opened(self, parts: Parts, block: str) -> Rewound:
         """Put back parts of a block; all others together are `rest`.
 
         Args:
@@ -170,4 +174,4 @@ class Setting:
             if inside:
                 rest = tuple(name for name in names if name not in inside)
                 blocks = {block: inside, REST: rest}
-        return self.put_back(Parts(blocks=children_of(block, blocks)))
+        return self.rewind(Parts(blocks=children_of(block, blocks)))

@@ -304,7 +304,7 @@ def find_each(
     call: ModelCall,
     trainable: Trainable,
 ) -> list[Cut]:
-    """Find features in a copy of `model` with two forward passes on a few examples.
+    """Trace a copy of `model` on a few examples, and find features in it.
 
     Args:
         model: The model, which is not changed.

@@ -348,7 +348,7 @@ def _require_gradients(module: nn.Module, inputs: object, output: Any) -> Any:
 
 
 def requiring_gradient(tensor: Tensor) -> Tensor:
-    """Return a tensor that can have a gradient with one: itself, or a copy in the graph."""
+    """Return a tensor that requires a gradient: itself or a copy; integers as they are."""
     differentiable = tensor.is_floating_point() or tensor.is_complex()
     if tensor.requires_grad or not differentiable:
         return tensor

@@ -260,7 +260,7 @@ def _one_pass(
 
 def _how(facts: CutFacts, layouts: Sequence[Layout], mask: Tensor | None) -> str:
     """Return the layout of a feature in words."""
-    how = " + ".join(layout.how for layout in layouts)
+    how = " + ".join(layout.description for layout in layouts)
     if mask is None and any(value.padding == "unknown" for value in facts.value):
         how = (
             "padding, if any, too, as no input tells which positions count (put a "

@@ -420,14 +420,14 @@ def read_content(path: Path) -> object:
 
 
 def _check_sums(path: Path) -> None:
-    """Raise BadZipFile if a record of a file differs from its checksum, which torch ignores."""
+    """Raise BadZipFile if a record differs from its checksum, which torch does not check."""
     if not is_zipfile(path):
         return
     with ZipFile(path) as archive:
-        damaged = archive.testzip()
-        # Torch can be told to write no sums; then the first record has none, either.
-        if damaged not in (None, archive.namelist()[0]):
-            raise BadZipFile(damaged)
+        first_bad = archive.testzip()
+        # In a file that torch wrote without checksums, already the first record fails.
+        if first_bad not in (None, archive.namelist()[0]):
+            raise BadZipFile(first_bad)
 
 
 def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:

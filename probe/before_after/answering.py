@@ -129,7 +129,7 @@ class Evidence(Findings):
         if self.setting.has_new:
             recommended = [r for r in self.measured if r.is_recommended]
             return sorted(recommended, key=lambda remedy: remedy.rank or 0)[:_BEST]
-        names = [_REMEDY_OF.get(self.kind, ""), self.guilty_back, HALF]
+        names = [_REMEDY_OF.get(self.kind, ""), self.guilty_put_back, HALF]
         remedies = [self.remedies[n] for n in names if n in self.remedies]
         return [remedy for remedy in remedies if remedy.old_change.value > 0]
 

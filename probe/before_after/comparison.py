@@ -163,7 +163,7 @@ def _carry_out(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
         rewound=rewound,
         changes=block_changes(two),
         measured=measure(
-            remedies, setting.is_old, workshop.is_fitted, setting.is_accuracy
+            remedies, setting.is_old, workshop.is_chosen_on, setting.is_accuracy
         ),
         inside=inside,
         readouts=_readouts(workshop),

@@ -151,7 +151,7 @@ class Findings:
         return UNCLEAR
 
     def _are_outputs_renamed(self) -> bool:
-        """Return whether renaming the outputs helps, and old examples cover most of them."""
+        """Return whether renamed outputs return nearly all, and old classes have most of them."""
         if not self.setting.is_accuracy:
             return False
         classes = len(self.setting.labels[0].unique())
@@ -167,7 +167,7 @@ class Findings:
         """
         repairing = []
         for name, remedy in self.remedies.items():
-            raises_both = name == self.guilty_back and remedy.new_change.low > 0
+            raises_both = name == self.guilty_put_back and remedy.new_change.low > 0
             is_allowed = raises_both or not self.is_learned
             is_put_back = remedy.kind in (PUT_BACK, BEFORE)
             if is_put_back and is_allowed and self.returns_most(name):
@@ -175,8 +175,8 @@ class Findings:
         return repairing
 
     @property
-    def guilty_back(self) -> str:
-        """The name of the network with the block with the largest share put back."""
+    def guilty_put_back(self) -> str:
+        """The name of the remedy that puts the guilty block back."""
         return put_back_name((self.rewound.guilty,))
 
     def sentences(self) -> list[str]:
@@ -212,8 +212,8 @@ class Findings:
 
     @property
     def _repair(self) -> str:
-        if self.guilty_back in [remedy.name for remedy in self._repairing]:
-            return self.guilty_back
+        if self.guilty_put_back in [remedy.name for remedy in self._repairing]:
+            return self.guilty_put_back
         return min(self._repairing, key=lambda remedy: remedy.rank or 0).name
 
     @property

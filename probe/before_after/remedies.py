@@ -110,12 +110,12 @@ class Workshop:
         return self.setting.models.after
 
     @cached_property
-    def is_fitted(self) -> NDArray[np.bool_]:
-        """Whether a test example belongs to the half that may be fitted to, (N,)."""
+    def is_chosen_on(self) -> NDArray[np.bool_]:
+        """Whether a test example is of the half on which remedies are fitted and chosen, (N,)."""
         return halves([len(y) for y in self.setting.labels], self.seed)
 
     def remedies(self, user: Mapping[str, UserRemedy]) -> Iterator[Remedy]:
-        """Carry out all remedies.
+        """Carry out all remedies, and yield each with its scores.
 
         Args:
             user: The user's remedies, by name.
@@ -282,19 +282,19 @@ class Workshop:
         parts = []
         tests = self.setting.tests
         for k, (x, y) in enumerate(tests.data):
-            is_fitted = self.is_fitted[tests.task_of == k]
-            rows = torch.as_tensor(np.flatnonzero(is_fitted))
+            is_chosen_on = self.is_chosen_on[tests.task_of == k]
+            rows = torch.as_tensor(np.flatnonzero(is_chosen_on))
             parts.append((gather(x, rows), cast(Tensor, gather(y, rows))))
         return joined(parts)
 
     @property
     def _weights(self) -> Tensor:
-        """The weights of these examples: old and new ones weigh the same together."""
-        tasks = self.setting.tests.task_of[self.is_fitted]
+        """The weights of the examples in `_fitted`: old and new ones weigh the same together."""
+        tasks = self.setting.tests.task_of[self.is_chosen_on]
         sizes = np.bincount(tasks)
         return torch.as_tensor(1 / (len(sizes) * sizes[tasks]))
 
 
 def put_back_name(blocks: Names) -> str:
-    """Return the name of the network with blocks put back."""
+    """Return the name of the remedy that puts blocks back."""
     return f"{', '.join(blocks)} put back"

@@ -33,7 +33,7 @@ class Feature:
         around: The reason why the code of the modules around it stays in eval mode too,
             empty if it does not.
         feeding: Names of the parameters and buffers that it depends on in further
-            batches, see `on_all`.
+            batches, see `with_dependencies_on`.
         serving: Names of the modules that run for it in further batches only.
     """
 
@@ -161,7 +161,7 @@ class Feature:
             "around or after it"
         )
 
-    def on_all(self, x: Value) -> Self:
+    def with_dependencies_on(self, x: Value) -> Self:
         """Return the feature with all that it depends on for any of the inputs x (N, ...)."""
         feeding = set(self.feeding)
         serving = set(self.serving)

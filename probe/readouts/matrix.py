@@ -245,7 +245,7 @@ def _one_pass(
         batch = mapped(x, lambda tensor, where=where: tensor[where])  # type: ignore[misc]
         batch_mask = None if mask is None else mask[where]
         with explained(batch):
-            for _, name, value in cuts.feature([batch]):
+            for _, name, value in cuts.feature_values([batch]):
                 rows = []
                 for layout, tensor in zip(layouts[name], tensors(value), strict=True):
                     _check_shape(name, layout, tensor, where.stop - start)

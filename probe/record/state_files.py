@@ -108,8 +108,8 @@ class Fit(NamedTuple):
 
     Attributes:
         notes: Notes on tensors that the network lacks, and on a head with fewer outputs.
-        outputs: The number of outputs of a head that has more in the network, None
-            without one.
+        outputs: The number of outputs in the state of a head that has more in the
+            network; None if no head has.
     """
 
     notes: list[str]
@@ -180,7 +180,7 @@ def _load(model: nn.Module, state: dict[str, Tensor]) -> tuple[list[str], str]:
 
 
 def _add_tied(model: nn.Module, state: dict[str, Tensor], name: str) -> None:
-    """Give a tied tensor that a state lacks the value under another of its names."""
+    """Add to a state the names of tied tensors that it lacks; InputError if values differ."""
     if any(map(is_lazy, model.parameters())):
         return
     expected = model.state_dict()

@@ -117,10 +117,10 @@ def diff(
         # The head is that of the network, whatever the user's blocks are.
         if not isinstance(blocks, str):
             by_depth = _parts(models, x, "auto")
-    rewound = setting.rewind(parts)
+    blame = setting.blame(parts)
     workshop = Workshop(
         setting=setting,
-        rewound=rewound,
+        blame=blame,
         head=_head(models.after, by_depth),
         stored=examples,
         seed=seed,
@@ -145,9 +145,9 @@ def _parts(
 def _carry_out(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
     """Carry out all remedies, measure them and the blocks, and return the result."""
     setting = workshop.setting
-    rewound = workshop.rewound
-    parts = rewound.parts
-    two = rewound.two
+    blame = workshop.blame
+    parts = blame.parts
+    two = blame.two
 
     def open_block(block: str) -> pd.DataFrame:
         if two.quantities.withheld:
@@ -156,11 +156,11 @@ def _carry_out(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
 
     remedies = list(tracked(workshop.remedies(user), "remedies"))
     inside = None
-    if rewound.opened:
-        inside = setting.opened(parts, rewound.opened)
+    if blame.opened:
+        inside = setting.opened(parts, blame.opened)
     evidence = Evidence(
         setting=setting,
-        rewound=rewound,
+        blame=blame,
         changes=block_changes(two),
         measured=measure(
             remedies, setting.is_old, workshop.is_chosen_on, setting.is_accuracy
@@ -170,7 +170,7 @@ def _carry_out(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
     )
     return Diff(
         answer=evidence.answer,
-        causes=rewound.causes,
+        causes=blame.causes,
         block_changes=evidence.changes,
         measured=evidence.measured,
         readouts=evidence.readouts,
@@ -193,7 +193,7 @@ def _readouts(workshop: Workshop) -> Sequence[Content]:
     """Read out the features of both networks, if there are stored examples with classes."""
     setting = workshop.setting
     examples = workshop.stored
-    blocks = workshop.rewound.parts.facts.items()
+    blocks = workshop.blame.parts.facts.items()
     features = [name for name, facts in blocks if facts.value]
     if examples is None or not examples.has_classes:
         return []

@@ -18,7 +18,7 @@ from probe.before_after.remedies import (
     STATISTICS_BACK,
     put_back_name,
 )
-from probe.before_after.setting import Rewound, Setting
+from probe.before_after.setting import Blame, Setting
 from probe.immutable import immutable
 from probe.tables.note_text import listed
 
@@ -54,13 +54,13 @@ class Findings:
 
     Attributes:
         setting: The networks and examples.
-        rewound: The scores with sets of blocks put back.
+        blame: What each block accounts for.
         changes: The change of each block.
         measured: The remedies, on the examples that did not choose them.
     """
 
     setting: Setting
-    rewound: Rewound
+    blame: Blame
     changes: Sequence[BlockChange]
     measured: Sequence[Measured]
 
@@ -78,8 +78,8 @@ class Findings:
 
     def _score(self, rows: NDArray[np.bool_]) -> Score:
         """Return the scores of both networks on some examples."""
-        before = self.rewound.two.saved[rows]
-        after = self.rewound.two.put_back()[rows]
+        before = self.blame.two.saved[rows]
+        after = self.blame.two.put_back()[rows]
         return Score(
             before=float(before.mean()),
             after=float(after.mean()),
@@ -127,7 +127,7 @@ class Findings:
     @property
     def kind(self) -> str:
         """The kind of change, the first of these that holds."""
-        if not self.rewound.two.quantities.values:
+        if not self.blame.two.quantities.values:
             return OTHER
         if not self.kinds:
             return UNCHANGED
@@ -155,7 +155,7 @@ class Findings:
         if not self.setting.is_accuracy:
             return False
         classes = len(self.setting.labels[0].unique())
-        covers_outputs = 2 * classes > self.rewound.two.outputs[1]
+        covers_outputs = 2 * classes > self.blame.two.outputs[1]
         return covers_outputs and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL)
 
     @property
@@ -177,7 +177,7 @@ class Findings:
     @property
     def guilty_put_back(self) -> str:
         """The name of the remedy that puts the guilty block back."""
-        return put_back_name((self.rewound.guilty,))
+        return put_back_name((self.blame.guilty,))
 
     def sentences(self) -> list[str]:
         """Return what the kind means, a sentence or two of at most twenty words."""
@@ -192,8 +192,8 @@ class Findings:
             return [
                 "Norm statistics account for most of it; putting them back restores it."
             ]
-        if self.kind == NEW_DOMAIN and self.rewound.traded:
-            traded = self.rewound.traded
+        if self.kind == NEW_DOMAIN and self.blame.traded:
+            traded = self.blame.traded
             return [
                 f"A trade: {traded} learned the new at the expense of the old.",
                 "Putting it back returns old and loses new.",
@@ -208,7 +208,7 @@ class Findings:
 
     @property
     def _other(self) -> str:
-        return listed(self.rewound.two.before.others) or "something outside the modules"
+        return listed(self.blame.two.before.others) or "something outside the modules"
 
     @property
     def _repair(self) -> str:
@@ -228,7 +228,7 @@ class Findings:
             )
         tensors = sum(change.tensors for change in self.changes)
         changed = sum(change.changed for change in self.changes)
-        if self.rewound.two.before.others:
+        if self.blame.two.before.others:
             return f"{changed} of {tensors} tensors, and {self._other}"
         if not self.kinds:
             return f"nothing: {tensors} of {tensors} tensors are equal, bit for bit"

@@ -24,7 +24,7 @@ from probe.before_after.fitting import (
     with_new_statistics,
 )
 from probe.before_after.ranking import AS_IT_IS, Remedy
-from probe.before_after.setting import Rewound, Setting
+from probe.before_after.setting import Blame, Setting
 from probe.cut.model_call import ModelCall
 from probe.errors import located
 from probe.immutable import immutable
@@ -87,14 +87,14 @@ class Workshop:
 
     Attributes:
         setting: The networks and test examples.
-        rewound: The scores with sets of blocks put back.
+        blame: What each block accounts for.
         head: The parameters of the last block.
         stored: Stored examples, None if there are none.
         seed: The seed of halves, and of draws.
     """
 
     setting: Setting
-    rewound: Rewound
+    blame: Blame
     head: tuple[str, ...]
     stored: Stored | None
     seed: int
@@ -138,7 +138,7 @@ class Workshop:
 
     def blocks_put_back(self) -> Iterator[Remedy]:
         """Yield the scores of the network as it is, with sets of blocks put back, and before."""
-        two = self.rewound.two
+        two = self.blame.two
         yield Remedy(name=AS_IT_IS, kind=AS_IT_IS, scores=two.put_back())
         for blocks, scores in two.rewinding.scores.items():
             # All of several blocks are the network before.
@@ -153,7 +153,7 @@ class Workshop:
 
     def kinds_put_back(self) -> Iterator[Remedy]:
         """Test the network with norm statistics put back, and with attributes put back."""
-        before = self.rewound.two.before
+        before = self.blame.two.before
         statistics = [
             name
             for name, kind in tensor_kinds(self.after).items()
@@ -172,8 +172,8 @@ class Workshop:
 
     def averages(self) -> Iterator[Remedy]:
         """Test averages of both networks, and of their guilty block."""
-        changed = self.rewound.two.changed
-        guilty = self.rewound.guilty
+        changed = self.blame.two.changed
+        guilty = self.blame.guilty
         averaged_names: dict[str, tuple[str, ...] | None] = {"of before": None}
         if guilty in changed and len(changed) > 1:
             averaged_names[f"of before in {guilty}"] = changed[guilty].tensors

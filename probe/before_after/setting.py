@@ -1,4 +1,4 @@
-"""Two networks and their test examples, and the one after with blocks of the one before."""
+"""Two networks and their test examples, and what each block accounts for."""
 
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -27,8 +27,8 @@ _MOST = 0.5  # of what was lost, beyond which a block is opened
 
 
 @immutable(eq=False)
-class Rewound:
-    """The network after, with sets of blocks put back.
+class Blame:
+    """What each block accounts for, as sets of blocks put back show.
 
     Attributes:
         parts: The blocks.
@@ -126,8 +126,8 @@ class Setting:
         old, new = (set(y.unique().tolist()) for y in self.labels)
         return bool(old & new)
 
-    def rewind(self, parts: Parts) -> Rewound:
-        """Return the scores of the network after with sets of blocks put back.
+    def blame(self, parts: Parts) -> Blame:
+        """Put sets of blocks back, and return what each block accounts for.
 
         In `causes`, `new` is what each block, put back alone, changes on new examples;
         the rest is of old ones.
@@ -155,10 +155,10 @@ class Setting:
                 change = two.put_back(block) - two.put_back()
             estimate = interval(change[~self.is_old], self.is_accuracy)
             causes.loc[row, columns] = [estimate.value, estimate.low, estimate.high]
-        return Rewound(parts=parts, two=two, causes=causes)
+        return Blame(parts=parts, two=two, causes=causes)
 
-    def opened(self, parts: Parts, block: str) -> Rewound:
-        """Put back parts of a block; all others together are `rest`.
+    def opened(self, parts: Parts, block: str) -> Blame:
+        """Return what each part of a block accounts for; all other blocks together are `rest`.
 
         Args:
             parts: The blocks.
@@ -174,4 +174,4 @@ class Setting:
             if inside:
                 rest = tuple(name for name in names if name not in inside)
                 blocks = {block: inside, REST: rest}
-        return self.rewind(Parts(blocks=children_of(block, blocks)))
+        return self.blame(Parts(blocks=children_of(block, blocks)))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from probe.batch import Value, first, tensors
 from probe.cut.channels import channels_of
-from probe.cut.checks import ReferenceValues, same_gradients, check_stays_fixed
+from probe.cut.checks import ReferenceValues, check_stays_fixed, same_gradients
 from probe.cut.feature import Feature, PartlyEval
 from probe.cut.interface import CutFacts, Split, TensorFacts, Trainable
 from probe.cut.model_call import ModelCall, comparing

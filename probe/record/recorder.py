@@ -459,7 +459,7 @@ class Recorder:
             warnings.warn(f"{text}: record the network that is trained", stacklevel=4)
 
     def _resume(self) -> None:
-        """Resume from the rows of this run that an earlier process recorded."""
+        """Resume from recorded rows of this run; InputError if they are of other test examples."""
         if (stored := recording.read_run(self._run_folder)) is None:
             return
         recording.check_tasks_of(self._record, [stored])

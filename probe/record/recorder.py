@@ -224,7 +224,7 @@ class Recorder:
 
     def _try_model(self) -> None:
         """Try on a few examples what would otherwise fail after hours of training."""
-        # A lazy model is not tried: it would get its shapes, and so its weights, here.
+        # A lazy model is not tried: a call would initialize it.
         if not any(map(is_lazy, plain_state(self.model).values())):
             self._network.state()
             test = self._examples.splits["test"]

@@ -70,7 +70,7 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
         self._ended = self._parts == parts
 
     def after_training(self, strategy: Any, **kwargs: Any) -> None:
-        """Record the network after the strategy's own plugins, which run last, are done."""
+        """Record the network once the strategy's own plugins, which run last, are done."""
         self._record_ended()
 
     def _record_ended(self) -> None:

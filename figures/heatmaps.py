@@ -277,7 +277,7 @@ def _write_loss(
 
 
 def _name_layers(axes: Axes, view: HeatMap, shared: Sequence[str] | None) -> None:
-    """Name the layers of a map; maps that share names have them at the left only."""
+    """Name the layers of a map; maps with `shared` names have them at the left only."""
     names = captions.shortened(shared or view.rows)[: len(view.rows)]
     spec = axes.get_subplotspec()
     if shared and spec and not spec.is_first_col():

@@ -191,7 +191,7 @@ def retrain_each(
     check_fresh(fresh, unwrapped(called.network))
     cuts = _cuts_at(called, features, sample)
     facts = [cut.facts for cut in cuts]
-    refuse_what_no_rule_writes(unwrapped(called.network), facts, fresh)
+    check_rule_covers(unwrapped(called.network), facts, fresh)
     outputs = outputs_of(classes, _logits_shape(facts[0]), called.classes)
     if outputs is not None:
         outputs = outputs.to(device)
@@ -450,9 +450,7 @@ def cache_plan(
     return plan_values(cuts.each, sizes, settings)
 
 
-def refuse_what_no_rule_writes(
-    model: nn.Module, cuts: Iterable[CutFacts], fresh: Fresh
-) -> None:
+def check_rule_covers(model: nn.Module, cuts: Iterable[CutFacts], fresh: Fresh) -> None:
     """Check that a rule can give fresh values downstream of every feature.
 
     Args:

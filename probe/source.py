@@ -294,7 +294,7 @@ def _record_of(file: str) -> Path | None:
 
 
 def _version(top: str, file: str) -> str:
-    """Return the installed distribution of a top-level module, with its version."""
+    """Return a top-level module's distribution with its version, or its name if none is found."""
     with suppress(metadata.PackageNotFoundError):
         return f"{top} {metadata.version(top)}"
     # `metadata.packages_distributions` reads all records, which takes a second.

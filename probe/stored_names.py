@@ -1,4 +1,4 @@
-"""The grammar of the names that tables and stored files print: only here they are parsed.
+"""The grammar of names in tables and stored files, which are parsed only here.
 
 A readout is `NAME[:EXAMPLES][@MULTIPLE][+bn]`, such as `linear:20` or `retrain@2+bn`. The
 last network with blocks of the network after j tasks put back is `rewound@j`, and readouts

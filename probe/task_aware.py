@@ -125,7 +125,7 @@ def restrict_to_task(
 def _check_batches(network: nn.Module, call: Logits, x: Value) -> None:
     """Raise InputError if an example's logits depend on the task of another one in its batch."""
     if any(map(is_lazy, network.parameters())):
-        return  # it would get its shapes here, and with them its weights
+        return  # a call would initialize it
     _, task = _without_task(x)
     device = device_of(network, task.device)
     for other in (task != task[0]).nonzero()[:1, 0].tolist():

@@ -105,7 +105,7 @@ def problem(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
 
 
 def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
-    """Return the keys of the table that a path ends in.
+    """Return the keys that may stand in place of a path's last one, for a message.
 
     Args:
         kind: The checked class, a pydantic model or a `configuration`.

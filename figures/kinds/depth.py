@@ -123,7 +123,7 @@ def _bars(layers: pd.DataFrame, learners: Sequence[str]) -> pd.DataFrame:
 def _sentences(
     learners: Sequence[str], shown: StudyTables, bars: pd.DataFrame
 ) -> Iterator[str]:
-    """Yield the sentences of the caption: bars are of layers.csv, if it has some, else of PRA."""
+    """Yield the sentences of the caption; without `bars`, intervals are those of summary.csv."""
     yield "Partial Retrain Accuracy by layer, in order of depth"
     yield (
         "The network that has learned all tasks is held fixed up to the layer, "

@@ -5,8 +5,8 @@ measurements.csv, by a readout trained downstream of the layer; a panel for each
 learner, a line for each layer, dark for the first by depth and lighter toward the last.
 
 A falling line shows a layer that forgets, or that the tasks become harder to tell
-apart: the dashed segments at the right are joint, the same layers of the joint
-network after all tasks. Lines of deeper layers are thinner, so that none hides another.
+apart. The dashed segments at the right show the same layers of the joint network,
+after all tasks. Lines of deeper layers are thinner, so that none hides another.
 """
 
 import math
@@ -112,7 +112,7 @@ def _courses(
 
 
 def _readout(measurements: pd.DataFrame) -> str:
-    """Return the readout that was measured at most steps, "" if none was at two or more."""
+    """Return the readout measured at the largest number of steps, "" if none was at two or more."""
     rows = where(measurements, metric="pra", learner=continual(measurements))
     rows = rows[(rows["readout"] != "") & (rows["tasks_seen"] > 0)]
     steps = rows.groupby("readout", sort=False)["tasks_seen"].nunique()

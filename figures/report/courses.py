@@ -64,6 +64,7 @@ def _each_task(
 
 
 def _points(accuracies: Mapping[int, float]) -> list[ChartPoint]:
+    """Return accuracies in percent as points, those that were not measured left out."""
     finite = {t: 100 * float(x) for t, x in accuracies.items() if math.isfinite(x)}
     return [ChartPoint(x=t, value=x, tip=f"{x:.1f}") for t, x in finite.items()]
 
@@ -75,6 +76,7 @@ def budget(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
 
 
 def _budgets(tables: Tables) -> Iterator[ReportFigure]:
+    """Yield a chart of accuracies by multiples of the epochs, for each learner and layer."""
     by_budget = curves(tables["layers"], multiple_of)
     groups = by_budget.groupby(["learner", "feature"], sort=False)
     for (learner, feature), curve in groups:
@@ -99,6 +101,7 @@ def _budgets(tables: Tables) -> Iterator[ReportFigure]:
 
 
 def _losses(tables: Tables, among: Sequence[str]) -> Iterator[ReportFigure]:
+    """Yield a chart of losses by epoch, a line for each layer; among: all layers, for colors."""
     epochs = tables["retraining"]
     epochs = epochs[epochs["epoch"] > 0]
     for (readout, learner), rows in epochs.groupby(["readout", "learner"], sort=False):

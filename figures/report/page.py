@@ -242,7 +242,7 @@ def _about(tables: Tables) -> list[str]:
 
 
 def _settings(directory: Path) -> dict[str, str]:
-    """Return how a run directory was made, from the plan in study.json; empty if there is none."""
+    """Return the settings in the plan in study.json, by dotted name; empty if there is none."""
     try:
         plan = json.loads(content_of(directory / "study.json"))["plan"]
     except FileNotFoundError:

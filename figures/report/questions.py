@@ -136,7 +136,7 @@ def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 
 
 def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
-    """Yield maps of what was never learned of each task, and of what was forgotten since."""
+    """Yield a table of the output then and now, and maps of the never learned and the forgotten."""
     if len(tables["layers"]) and matrices.tasks > 1:
         yield ReportFigure(view=_then_and_now(matrices))
     tasks = count_tasks(tables["layers"])

@@ -1,6 +1,6 @@
-"""Views of a report: heat maps, charts and tables, as texts and numbers for a template.
+"""Charts of a report, and its sections' figures, as texts and numbers for a template.
 
-Every number that is drawn is also in the `table` of its view.
+Every number that is drawn is also in the `table` of its chart.
 """
 
 import math

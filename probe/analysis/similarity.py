@@ -38,8 +38,8 @@ class Compared:
             )
         self._x = x.flatten(1)
         self._n, self._width = self._x.shape
-        # Of the differences to the first example: the mean of a large constant would
-        # round.
+        # `_parts` subtracts the first example, as sums of a large constant would round,
+        # and `_mean`, which is 0 until it is known.
         self._mean = torch.zeros(self._width, dtype=torch.float64, device=x.device)
         total = torch.zeros_like(self._mean)
         for part in self._parts():

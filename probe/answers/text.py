@@ -137,13 +137,13 @@ def _cause(line: LayerLine, largest: float) -> str:
 
 
 def _content(line: LayerLine) -> str:
-    """Return what is still there, as a position between untrained and joint."""
+    """Return the accuracy, untrained and joint in columns, and a scale between these two."""
     if line.held is None:
         return ""
     held = f"{points(line.held.value):>4}"
     if line.untrained is None:
         return held
-    # Left of the scale, as it is left of untrained.
+    # Before the scale, which begins at untrained.
     mark = "o" if line.below_untrained else " "
     untrained = f"{held} {mark} {points(line.untrained):>4}"
     if line.joint is None:

@@ -180,14 +180,14 @@ class Answer:
         return f"{value} [{low}, {high}]"
 
     def remedy(self, line: RemedyLine) -> str:
-        """Return a remedy with its measured pair as text."""
+        """Return a remedy as text, with the old and the new score before and after it."""
         text = f"{line.remedy}: old {self.step(line.old, line.old_change)}"
         if line.new is None or line.new_change is None:
             return text
         return f"{text}, new {self.step(line.new, line.new_change)}"
 
     def step(self, score: float, change: float) -> str:
-        """Return the score of the network as it is, on the same examples, and a remedy's."""
+        """Return the scores without and with a remedy, on the same examples, as text."""
         return f"{self.number(score - change)} -> {self.number(score)}"
 
 

@@ -20,7 +20,7 @@ from probe.before_after.remedies import (
     OUTPUTS_RENAMED,
     STATISTICS_BACK,
 )
-from probe.before_after.setting import PutBack
+from probe.before_after.setting import Blame
 from probe.immutable import immutable
 from probe.rewinding.parts import REST
 from probe.tables.layer_text import word_of
@@ -39,12 +39,12 @@ class Evidence(Findings):
     """The findings, and what the answer adds to them.
 
     Attributes:
-        inside: The scores with parts of the guilty block put back, None if it is not
+        inside: What each part of the guilty block accounts for, None if it is not
             opened.
         readouts: What each block still holds, by readouts.
     """
 
-    inside: PutBack | None
+    inside: Blame | None
     readouts: Sequence[Content]
 
     @property
@@ -60,9 +60,9 @@ class Evidence(Findings):
             lost=self.lost,
             changed=self.changed,
             kind=self.kind,
-            blocks=self._lines(self.put_back, self._labels),
+            blocks=self._lines(self.blame, self._labels),
             inside=inside if len(inside) > 1 else (),
-            opened=self.put_back.opened,
+            opened=self.blame.opened,
             meaning=(*self.sentences(), *self._content()),
             next=tuple(map(self._line, self._recommended())),
             belief=tuple(self._belief()),
@@ -72,7 +72,7 @@ class Evidence(Findings):
     def _labels(self) -> dict[str, str]:
         """The label of each block: with the module of its tensors, if that has another name."""
         labels = {}
-        parts = self.put_back.parts
+        parts = self.blame.parts
         for block, names in parts.blocks.items():
             module = f"{common_path(names)}."
             path = f"{block}."
@@ -81,14 +81,12 @@ class Evidence(Findings):
                 labels[block] = f"{block} ({common_path(names)})"
         return labels
 
-    def _lines(
-        self, put_back: PutBack, labels: Mapping[str, str]
-    ) -> tuple[BlockLine, ...]:
+    def _lines(self, blame: Blame, labels: Mapping[str, str]) -> tuple[BlockLine, ...]:
         """Return a line for each block that has changed, the largest share first."""
         lines = []
-        for row in put_back.by_share.dropna(subset="share").itertuples():
-            is_rest = put_back is self.inside and row.feature == REST
-            if is_rest or row.feature not in put_back.two.changed:
+        for row in blame.by_share.dropna(subset="share").itertuples():
+            is_rest = blame is self.inside and row.feature == REST
+            if is_rest or row.feature not in blame.two.changed:
                 continue
             share = Interval(value=row.share, low=row.share_low, high=row.share_high)
             lines.append(
@@ -129,7 +127,7 @@ class Evidence(Findings):
         if self.setting.has_new:
             recommended = [r for r in self.measured if r.is_recommended]
             return sorted(recommended, key=lambda remedy: remedy.rank or 0)[:_BEST]
-        names = [_REMEDY_OF.get(self.kind, ""), self.guilty_back, HALF]
+        names = [_REMEDY_OF.get(self.kind, ""), self.guilty_put_back, HALF]
         remedies = [self.remedies[n] for n in names if n in self.remedies]
         return [remedy for remedy in remedies if remedy.old_change.value > 0]
 
@@ -151,10 +149,10 @@ class Evidence(Findings):
             "examples"
         )
         yield f"this network, {examples}; another training may differ"
-        two = self.put_back.two
+        two = self.blame.two
         if two.quantities.withheld:
             yield f"nothing is said of blocks: {two.quantities.withheld}"
-        elif not self.put_back.parts.facts and len(two.changed) > 1:
+        elif not self.blame.parts.facts and len(two.changed) > 1:
             yield "blocks are patterns: whether their units correspond was not checked"
         competition = two.quantities.values.get(("", "competition"))
         if competition is not None and abs(competition.sum()) > 0.5:

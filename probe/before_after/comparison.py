@@ -117,10 +117,10 @@ def diff(
         # The head is that of the network, whatever the user's blocks are.
         if not isinstance(blocks, str):
             by_depth = _parts(models, x, "auto")
-    put_back = setting.put_back(parts)
+    blame = setting.blame(parts)
     workshop = Workshop(
         setting=setting,
-        put_back=put_back,
+        blame=blame,
         head=_head(models.after, by_depth),
         stored=examples,
         seed=seed,
@@ -145,9 +145,9 @@ def _parts(
 def _carry_out(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
     """Carry out all remedies, measure them and the blocks, and return the result."""
     setting = workshop.setting
-    put_back = workshop.put_back
-    parts = put_back.parts
-    two = put_back.two
+    blame = workshop.blame
+    parts = blame.parts
+    two = blame.two
 
     def open_block(block: str) -> pd.DataFrame:
         if two.quantities.withheld:
@@ -156,21 +156,21 @@ def _carry_out(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
 
     remedies = list(tracked(workshop.remedies(user), "remedies"))
     inside = None
-    if put_back.opened:
-        inside = setting.opened(parts, put_back.opened)
+    if blame.opened:
+        inside = setting.opened(parts, blame.opened)
     evidence = Evidence(
         setting=setting,
-        put_back=put_back,
+        blame=blame,
         changes=block_changes(two),
         measured=measure(
-            remedies, setting.is_old, workshop.is_fitted, setting.is_accuracy
+            remedies, setting.is_old, workshop.is_chosen_on, setting.is_accuracy
         ),
         inside=inside,
         readouts=_readouts(workshop),
     )
     return Diff(
         answer=evidence.answer,
-        causes=put_back.causes,
+        causes=blame.causes,
         block_changes=evidence.changes,
         measured=evidence.measured,
         readouts=evidence.readouts,
@@ -193,7 +193,7 @@ def _readouts(workshop: Workshop) -> Sequence[Content]:
     """Read out the features of both networks, if there are stored examples with classes."""
     setting = workshop.setting
     examples = workshop.stored
-    blocks = workshop.put_back.parts.facts.items()
+    blocks = workshop.blame.parts.facts.items()
     features = [name for name, facts in blocks if facts.value]
     if examples is None or not examples.has_classes:
         return []

@@ -143,7 +143,7 @@ def outputs_on(network: nn.Module, x: Value, call: ModelCall) -> Tensor:
 def best_renaming(logits: Tensor, y: Tensor) -> Tensor:
     """Return the output that predicts each class best, one for each, (K,).
 
-    Classes without a reason for another output have their own.
+    A class keeps its output where no other one predicts it better.
 
     Args:
         logits: The outputs, (N, K).

@@ -18,7 +18,7 @@ from probe.before_after.remedies import (
     STATISTICS_BACK,
     put_back_name,
 )
-from probe.before_after.setting import PutBack, Setting
+from probe.before_after.setting import Blame, Setting
 from probe.immutable import immutable
 from probe.tables.note_text import listed
 
@@ -54,13 +54,13 @@ class Findings:
 
     Attributes:
         setting: The networks and examples.
-        put_back: The scores with blocks put back.
+        blame: What each block accounts for.
         changes: The change of each block.
         measured: The remedies, on the examples that did not choose them.
     """
 
     setting: Setting
-    put_back: PutBack
+    blame: Blame
     changes: Sequence[BlockChange]
     measured: Sequence[Measured]
 
@@ -78,8 +78,8 @@ class Findings:
 
     def _score(self, rows: NDArray[np.bool_]) -> Score:
         """Return the scores of both networks on some examples."""
-        before = self.put_back.two.saved[rows]
-        after = self.put_back.two.put_back()[rows]
+        before = self.blame.two.saved[rows]
+        after = self.blame.two.put_back()[rows]
         return Score(
             before=float(before.mean()),
             after=float(after.mean()),
@@ -127,7 +127,7 @@ class Findings:
     @property
     def kind(self) -> str:
         """The kind of change, the first of these that holds."""
-        if not self.put_back.two.quantities.values:
+        if not self.blame.two.quantities.values:
             return OTHER
         if not self.kinds:
             return UNCHANGED
@@ -151,11 +151,11 @@ class Findings:
         return UNCLEAR
 
     def _are_outputs_renamed(self) -> bool:
-        """Return whether renaming the outputs helps, and old examples cover most of them."""
+        """Return whether renamed outputs return nearly all, and old classes have most of them."""
         if not self.setting.is_accuracy:
             return False
         classes = len(self.setting.labels[0].unique())
-        covers_outputs = 2 * classes > self.put_back.two.outputs[1]
+        covers_outputs = 2 * classes > self.blame.two.outputs[1]
         return covers_outputs and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL)
 
     @property
@@ -167,7 +167,7 @@ class Findings:
         """
         repairing = []
         for name, remedy in self.remedies.items():
-            raises_both = name == self.guilty_back and remedy.new_change.low > 0
+            raises_both = name == self.guilty_put_back and remedy.new_change.low > 0
             is_allowed = raises_both or not self.is_learned
             is_put_back = remedy.kind in (PUT_BACK, BEFORE)
             if is_put_back and is_allowed and self.returns_most(name):
@@ -175,9 +175,9 @@ class Findings:
         return repairing
 
     @property
-    def guilty_back(self) -> str:
-        """The name of the network with the block with the largest share put back."""
-        return put_back_name((self.put_back.guilty,))
+    def guilty_put_back(self) -> str:
+        """The name of the remedy that puts the guilty block back."""
+        return put_back_name((self.blame.guilty,))
 
     def sentences(self) -> list[str]:
         """Return what the kind means, a sentence or two of at most twenty words."""
@@ -192,8 +192,8 @@ class Findings:
             return [
                 "Norm statistics account for most of it; putting them back restores it."
             ]
-        if self.kind == NEW_DOMAIN and self.put_back.traded:
-            traded = self.put_back.traded
+        if self.kind == NEW_DOMAIN and self.blame.traded:
+            traded = self.blame.traded
             return [
                 f"A trade: {traded} learned the new at the expense of the old.",
                 "Putting it back returns old and loses new.",
@@ -208,14 +208,12 @@ class Findings:
 
     @property
     def _other(self) -> str:
-        return (
-            listed(self.put_back.two.before.others) or "something outside the modules"
-        )
+        return listed(self.blame.two.before.others) or "something outside the modules"
 
     @property
     def _repair(self) -> str:
-        if self.guilty_back in [remedy.name for remedy in self._repairing]:
-            return self.guilty_back
+        if self.guilty_put_back in [remedy.name for remedy in self._repairing]:
+            return self.guilty_put_back
         return min(self._repairing, key=lambda remedy: remedy.rank or 0).name
 
     @property
@@ -230,7 +228,7 @@ class Findings:
             )
         tensors = sum(change.tensors for change in self.changes)
         changed = sum(change.changed for change in self.changes)
-        if self.put_back.two.before.others:
+        if self.blame.two.before.others:
             return f"{changed} of {tensors} tensors, and {self._other}"
         if not self.kinds:
             return f"nothing: {tensors} of {tensors} tensors are equal, bit for bit"

@@ -50,7 +50,7 @@ class Remedy:
 
 @immutable
 class Measured:
-    """A remedy on the examples that chose nothing.
+    """A remedy, measured on the half of the examples that did not rank the remedies.
 
     Attributes:
         name: The remedy in words.
@@ -136,6 +136,9 @@ def measure(
         is_old: Whether an example is old, (N,).
         is_chosen_on: Whether it belongs to the half that ranks them, (N,).
         is_accuracy: Whether the score is an accuracy.
+
+    Returns:
+        A record of each remedy, in the same order; ranks need new examples.
     """
     scores = np.array([remedy.scores for remedy in remedies])
     gains = scores - scores[_as_it_is(remedies)]
@@ -180,7 +183,9 @@ def _recommended(
     is_old: NDArray[np.bool_],
     is_accuracy: bool,
 ) -> set[int]:
-    """Return the simplest remedy of each kind that is as good as the best, if that is better.
+    """Return the position of one remedy of each kind whose best one is shown to help.
+
+    It is the simplest of those that are as good as the best one.
 
     Args:
         remedies: The remedies.
@@ -210,7 +215,7 @@ def _recommended(
 
 
 def front(old: Floats, new: Floats) -> NDArray[np.bool_]:
-    """Return which remedies are on the front, (R,): none is better on one and as good on the other.
+    """Return whether no other remedy is better on one and as good on the other, (R,).
 
     Args:
         old: The scores on old examples, (R,).

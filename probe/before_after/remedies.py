@@ -24,7 +24,7 @@ from probe.before_after.fitting import (
     with_new_statistics,
 )
 from probe.before_after.ranking import AS_IT_IS, Remedy
-from probe.before_after.setting import PutBack, Setting
+from probe.before_after.setting import Blame, Setting
 from probe.cut.model_call import ModelCall
 from probe.errors import located
 from probe.immutable import immutable
@@ -87,14 +87,14 @@ class Workshop:
 
     Attributes:
         setting: The networks and test examples.
-        put_back: The scores with blocks put back.
+        blame: What each block accounts for.
         head: The parameters of the last block.
         stored: Stored examples, None if there are none.
         seed: The seed of halves, and of draws.
     """
 
     setting: Setting
-    put_back: PutBack
+    blame: Blame
     head: tuple[str, ...]
     stored: Stored | None
     seed: int
@@ -110,12 +110,12 @@ class Workshop:
         return self.setting.models.after
 
     @cached_property
-    def is_fitted(self) -> NDArray[np.bool_]:
-        """Whether a test example belongs to the half that may be fitted to, (N,)."""
+    def is_chosen_on(self) -> NDArray[np.bool_]:
+        """Whether a test example is of the half on which remedies are fitted and chosen, (N,)."""
         return halves([len(y) for y in self.setting.labels], self.seed)
 
     def remedies(self, user: Mapping[str, UserRemedy]) -> Iterator[Remedy]:
-        """Carry out all remedies.
+        """Carry out all remedies, and yield each with its scores.
 
         Args:
             user: The user's remedies, by name.
@@ -138,7 +138,7 @@ class Workshop:
 
     def blocks_put_back(self) -> Iterator[Remedy]:
         """Yield the scores of the network as it is, with sets of blocks put back, and before."""
-        two = self.put_back.two
+        two = self.blame.two
         yield Remedy(name=AS_IT_IS, kind=AS_IT_IS, scores=two.put_back())
         for blocks, scores in two.rewinding.scores.items():
             # All of several blocks are the network before.
@@ -153,7 +153,7 @@ class Workshop:
 
     def kinds_put_back(self) -> Iterator[Remedy]:
         """Test the network with norm statistics put back, and with attributes put back."""
-        before = self.put_back.two.before
+        before = self.blame.two.before
         statistics = [
             name
             for name, kind in tensor_kinds(self.after).items()
@@ -172,8 +172,8 @@ class Workshop:
 
     def averages(self) -> Iterator[Remedy]:
         """Test averages of both networks, and of their guilty block."""
-        changed = self.put_back.two.changed
-        guilty = self.put_back.guilty
+        changed = self.blame.two.changed
+        guilty = self.blame.guilty
         averaged_names: dict[str, tuple[str, ...] | None] = {"of before": None}
         if guilty in changed and len(changed) > 1:
             averaged_names[f"of before in {guilty}"] = changed[guilty].tensors
@@ -282,19 +282,19 @@ class Workshop:
         parts = []
         tests = self.setting.tests
         for k, (x, y) in enumerate(tests.data):
-            is_fitted = self.is_fitted[tests.task_of == k]
-            rows = torch.as_tensor(np.flatnonzero(is_fitted))
+            is_chosen_on = self.is_chosen_on[tests.task_of == k]
+            rows = torch.as_tensor(np.flatnonzero(is_chosen_on))
             parts.append((gather(x, rows), cast(Tensor, gather(y, rows))))
         return joined(parts)
 
     @property
     def _weights(self) -> Tensor:
-        """The weights of these examples: old and new ones weigh the same together."""
-        tasks = self.setting.tests.task_of[self.is_fitted]
+        """The weights of the examples in `_fitted`: old and new ones weigh the same together."""
+        tasks = self.setting.tests.task_of[self.is_chosen_on]
         sizes = np.bincount(tasks)
         return torch.as_tensor(1 / (len(sizes) * sizes[tasks]))
 
 
 def put_back_name(blocks: Names) -> str:
-    """Return the name of the network with blocks put back."""
+    """Return the name of the remedy that puts blocks back."""
     return f"{', '.join(blocks)} put back"

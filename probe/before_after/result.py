@@ -64,12 +64,12 @@ class Diff:
 
     @property
     def remedies(self) -> "pd.DataFrame":
-        """The remedies, a row each, measured on the half of the examples that chose nothing.
+        """A row for each remedy, measured on the half of the examples that did not rank them.
 
         `old` and `new` are scores, `old_change` and `new_change` their differences from
         the network as it is, each with the ends of its interval (`_low`, `_high`).
-        `rank` is that on the other half, by the mean of old and new. On the `front`, no
-        remedy is better on both.
+        `rank` is by the mean of old and new on the other half. `front`: no other remedy
+        is better on one and as good on the other.
         """
         columns = [
             "name",

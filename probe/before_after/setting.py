@@ -1,4 +1,4 @@
-"""The setting of a comparison: two networks, their test examples, and blocks put back."""
+"""Two networks and their test examples, and what each block accounts for."""
 
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -27,8 +27,8 @@ _MOST = 0.5  # of what was lost, beyond which a block is opened
 
 
 @immutable(eq=False)
-class PutBack:
-    """The network after with sets of blocks put back.
+class Blame:
+    """What each block accounts for, as sets of blocks put back show.
 
     Attributes:
         parts: The blocks.
@@ -126,8 +126,11 @@ class Setting:
         old, new = (set(y.unique().tolist()) for y in self.labels)
         return bool(old & new)
 
-    def put_back(self, parts: Parts) -> PutBack:
-        """Put sets of blocks back, and test each on old and new examples.
+    def blame(self, parts: Parts) -> Blame:
+        """Put sets of blocks back, and return what each block accounts for.
+
+        In `causes`, `new` is what each block, put back alone, changes on new examples;
+        the rest is of old ones.
 
         Args:
             parts: The blocks.
@@ -141,20 +144,21 @@ class Setting:
             everywhere=True,
             progress=partial(tracked, label="blocks put back"),
         )
-        blocks = tuple(parts.blocks)
-        causes = cause_table([{1: two.quantities}], self.tests, self.margin, blocks)
+        # The network before has learned one task.
+        runs = [{1: two.quantities}]
+        causes = cause_table(runs, self.tests, self.margin, tuple(parts.blocks))
         columns = ["new", "new_low", "new_high"]
         causes[columns] = np.nan
         for row, block in enumerate(causes["feature"] if self.has_new else ()):
-            gain = np.zeros(len(self.is_old))
+            change = np.zeros(len(self.is_old))
             if block in two.changed:
-                gain = two.put_back(block) - two.put_back()
-            estimate = interval(gain[~self.is_old], self.is_accuracy)
+                change = two.put_back(block) - two.put_back()
+            estimate = interval(change[~self.is_old], self.is_accuracy)
             causes.loc[row, columns] = [estimate.value, estimate.low, estimate.high]
-        return PutBack(parts=parts, two=two, causes=causes)
+        return Blame(parts=parts, two=two, causes=causes)
 
-    def opened(self, parts: Parts, block: str) -> PutBack:
-        """Put back parts of a block; all others together are `rest`.
+    def opened(self, parts: Parts, block: str) -> Blame:
+        """Return what each part of a block accounts for; all other blocks together are `rest`.
 
         Args:
             parts: The blocks.
@@ -170,4 +174,4 @@ class Setting:
             if inside:
                 rest = tuple(name for name in names if name not in inside)
                 blocks = {block: inside, REST: rest}
-        return self.put_back(Parts(blocks=children_of(block, blocks)))
+        return self.blame(Parts(blocks=children_of(block, blocks)))

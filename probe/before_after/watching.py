@@ -130,7 +130,7 @@ class Watch:
 
     @checked
     def begin(self, model: Model, folder: Path) -> None:
-        """Take the network as it is as that at the start, unless an earlier process has saved one.
+        """Save the network as the one at the start, or take the one that an earlier process saved.
 
         Args:
             model: The network in training, and its call.
@@ -164,7 +164,7 @@ class Watch:
             warnings.warn(f"{text} anew", stacklevel=5)
 
     def restart(self) -> None:
-        """Take the network as it is as that at the start."""
+        """Save the network, as it is now, as the one at the start."""
         keep_tensors(plain_state(self._model.network), self._folder / START)
         self._take(copied(self._model.network))
 

@@ -88,7 +88,7 @@ def _matrices_of(
     peer: Peer,
     features: Sequence[str],
 ) -> Matrices:
-    """Return the matrices of a peer, kept earlier or computed now."""
+    """Return the matrices of a peer: those kept, which are given up, or computed now."""
     matrices = context.earlier.pop(peer, {})
     if matrices.keys() >= set(features):
         return matrices

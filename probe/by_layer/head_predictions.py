@@ -148,15 +148,15 @@ def _among_all(values: Tensor, is_tested: Tensor, missing: float) -> Tensor:
     return rows.masked_scatter(is_tested, values)
 
 
-def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:
-    """Return for each of the K classes all classes of its task; none for a class in no task.
+def tasks_by_class(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:
+    """Return the task of each of the K classes, as all of its classes; () for a class in no task.
 
     Args:
         tasks: The classes of each task; a class of several tasks belongs to the last of
             them.
         classes: Number of classes K.
 
-    >>> own_task([[0, 1], [2]], classes=4)
+    >>> tasks_by_class([[0, 1], [2]], classes=4)
     [[0, 1], [0, 1], [2], ()]
     """
     classes_of_task: list[Sequence[int]] = [()] * classes

@@ -327,10 +327,12 @@ def _diagnostics_record(plan: Plan, job: Job) -> dict[str, object]:
 def _settings_digest(plan: Plan, job: Job, key: Key) -> str:
     """Return a digest of a readout's settings, empty for the plain retraining after all tasks.
 
-    The job's fingerprint holds the recipe of the retraining, unless the job is offline.
+    An offline job's fingerprint lacks the retraining's recipe, so that it has a digest
+    there, too. The fingerprints of other jobs hold it: of their other retrainings the
+    digest tells nothing more, and stays because results are stored by it.
     """
-    name = key.readout.planned
     if not key.readout.is_retraining:
+        name = key.readout.planned
         readout = plan.readouts[name]
         record: dict[str, Any] = {name: readout.settings, "wide": WIDE}
         if readout.source is not None:

@@ -205,8 +205,8 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
     tasks_seen, *texts = zip(*(key.stored for key in measurements), strict=True)
     predicted = [(i, m.predicted) for i, m in enumerate(values)]
     losses = [(i, m.loss) for i, m in enumerate(values)]
-    measurement, head, predictions = _by_measurement(predicted)
-    loss_of, loss_head, loss = _by_measurement(losses)
+    measurement, head, predictions = _flat_rows(predicted)
+    loss_of, loss_head, loss = _flat_rows(losses)
     most = max((int(row.max(initial=0)) for row in predictions), default=0)
     return {
         "label": _smallest(test.labels),
@@ -224,10 +224,10 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
     }
 
 
-def _by_measurement(
+def _flat_rows(
     rows_of: Iterable[tuple[int, Mapping[str, NDArray[Any]]]],
 ) -> tuple[NDArray[np.int32], NDArray[np.str_], list[NDArray[Any]]]:
-    """Return for each row the number of its measurement, and its head; and the rows."""
+    """Return the number of the measurement of each row, its head, and the row itself."""
     numbers: list[int] = []
     heads: list[str] = []
     rows: list[NDArray[Any]] = []
@@ -270,12 +270,12 @@ def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
 
 
 def _by_head(
-    arrays: Arrays, of: str, head: str, rows: str
+    arrays: Arrays, number: str, head: str, rows: str
 ) -> list[dict[str, NDArray[Any]]]:
-    """Return the rows of each measurement by head; of, head, rows: the names of arrays."""
+    """Return the rows of each measurement by head, from the three arrays of these names."""
     by_head: list[dict[str, NDArray[Any]]] = [{} for _ in arrays["code"]]
     values = np.ascontiguousarray(arrays[rows])
-    for i, name, row in zip(arrays[of], arrays[head].tolist(), values, strict=True):
+    for i, name, row in zip(arrays[number], arrays[head].tolist(), values, strict=True):
         by_head[i][name] = row
     return by_head
 

@@ -255,7 +255,7 @@ def _fit(
 def _permuted_accuracy(
     readout: Readout, train: Tensor, tasks: Sequence[Task], seed: int
 ) -> float:
-    """Return the accuracy of a readout that is fitted to, and tested on, permuted labels.
+    """Return the accuracy of a readout on permuted labels of its training examples.
 
     Source: Hewitt & Liang, EMNLP 2019, each example being a type of its own.
     """

@@ -118,7 +118,7 @@ def schedule(
     schedule_of_network: dict[int, list[Pass]] = {}
     for tasks_seen, keys_of_network in groupby(keys, attrgetter("tasks_seen")):
         # Two networks suffice, as all run the same code.
-        checks = tasks_seen in (job.steps[0], job.last)
+        checks_output = tasks_seen in (job.steps[0], job.last)
         passes: list[Pass] = []
         hybrids: list[Key] = []
         inner: list[Key] = []
@@ -126,16 +126,17 @@ def schedule(
             if key.readout.put_back:
                 hybrids.append(key)
             elif key.feature in ("", output):
+                # The key with a feature is of the test beside task-aware readouts.
                 head: Head | None = "multi" if key.feature else None
-                passes.append(OutputPass(key, head, checks))
+                passes.append(OutputPass(key, head, checks_output))
             else:
                 inner.append(key)
         passes += _hybrid_passes(hybrids, poolings)
         trained = [key for key in inner if not key.readout.reestimates]
         reestimated = [key for key in inner if key.readout.reestimates]
         if trained:
-            is_last = tasks_seen == job.last
-            passes.append(_layer_pass(trained, poolings, tasks_seen in peers, is_last))
+            checks = tasks_seen == job.last
+            passes.append(_layer_pass(trained, poolings, tasks_seen in peers, checks))
         if reestimated:
             passes.append(_layer_pass(reestimated, poolings))
         schedule_of_network[tasks_seen] = passes

@@ -83,7 +83,7 @@ class SourceDescription:
 
     @cached_property
     def probed_features(self) -> tuple[str, ...]:
-        """The features to measure by depth, after a call that no job could do without."""
+        """The features to measure by depth, once a first call of the network has succeeded."""
         classes = self.scenario.classes
         model = self.model
         call = model.class_call

@@ -32,7 +32,7 @@ from probe.files import sha256
 from probe.metrics.murata import RETRAIN
 from probe.modules import architecture, architecture_difference
 from probe.record.checkpoints import FOLDER_NAME, Run
-from probe.retrain import refuse_what_no_rule_writes
+from probe.retrain import check_rule_covers
 from probe.seeding import stream
 from probe.source import hash_of
 from probe.tasks import data_hash, orders
@@ -124,23 +124,26 @@ def _learners(
 def _steps_of_learner(
     description: SourceDescription, learned: Sequence[Run]
 ) -> dict[str, set[int]]:
-    """Return the numbers of tasks after which each learner and control has a network."""
+    """Return the numbers of tasks after which each learner and control has a network.
+
+    Raises InputError if fresh weights are missing, or joint networks are there twice.
+    """
     T = len(description.scenario.tasks)
     runs = description.weights.runs
-    not_drawn = _check_fresh_weights(description)
+    can_draw = not _check_fresh_weights(description)
     has_offline = any(run.learner == OFFLINE for run in runs)
     if description.train_offline and has_offline:
         raise InputError(
             "got joint networks (offline) and a request to train them: choose one"
         )
     steps = set[int]().union(*(runs[run] for run in learned))
-    has_floor = not not_drawn or 0 in steps
-    if has_floor:
+    has_start = can_draw or 0 in steps
+    if has_start:
         steps.add(0)
     steps_of_learner = {run.learner: steps for run in learned}
     if has_offline or description.train_offline:
-        steps_of_learner[OFFLINE] = {T} if not_drawn else {0, T}
-    if has_floor and description.probing.has_floor:
+        steps_of_learner[OFFLINE] = {0, T} if can_draw else {T}
+    if has_start and description.probing.has_floor:
         steps_of_learner[UNTRAINED] = {0}
     return steps_of_learner
 
@@ -268,7 +271,7 @@ def _checked_orders(
 
 
 def _check_fresh_weights(description: SourceDescription) -> list[str]:
-    """Check that fresh weights can be drawn wherever they are needed.
+    """Check that fresh weights can be drawn where needed; return the parameters without a rule.
 
     Args:
         description: The networks.
@@ -294,5 +297,5 @@ def _check_fresh_weights(description: SourceDescription) -> list[str]:
             model.class_call,
             model.trainable,
         )
-        refuse_what_no_rule_writes(blank, [cut.facts for cut in cuts], fresh)
+        check_rule_covers(blank, [cut.facts for cut in cuts], fresh)
     return not_drawn

@@ -143,11 +143,11 @@ class Store:
                 finished.update(content)
                 codes.update(measurement.code for measurement in content.values())
         for path in self.folder.glob("after-*.pt") if checkpoints else ():
-            origin = self._origin(path)
-            if isinstance(origin, str):
+            checked = self._checked(path)
+            if isinstance(checked, str):
                 corrupt.add(path.name)
-            elif origin:
-                codes.add(origin[1])
+            elif checked:
+                codes.add(checked[1])
         return finished, corrupt, codes
 
     def write(self, key: Key, measurement: Measurement) -> None:
@@ -222,18 +222,18 @@ class Store:
         import torch
 
         path = self._path(tasks_seen)
-        origin = self._origin(path)
-        if isinstance(origin, tuple):
-            content, code = origin
+        checked = self._checked(path)
+        if isinstance(checked, tuple):
+            content, code = checked
             try:
                 record = torch.load(
                     io.BytesIO(content), map_location="cpu", weights_only=True
                 )
                 return Checkpoint(record["state_dict"], record["learner"], code)
             except Exception:  # torch raises almost anything
-                origin = f"{path.name} does not match its checksums"
-        if origin:
-            self.set_checkpoint_aside(tasks_seen, origin)
+                checked = f"{path.name} does not match its checksums"
+        if checked:
+            self.set_checkpoint_aside(tasks_seen, checked)
         return None
 
     def continue_from(self, checkpoint: Checkpoint) -> None:
@@ -360,8 +360,8 @@ class Store:
     def _path(self, tasks_seen: int) -> Path:
         return self.folder / f"after-{tasks_seen}.pt"
 
-    def _origin(self, path: Path) -> tuple[bytes, str] | str | None:
-        """Return a checkpoint's content and code, the reason why it is corrupt, or None.
+    def _checked(self, path: Path) -> tuple[bytes, str] | str | None:
+        """Return a checkpoint's bytes and its code's hash, why it is unusable, or None if missing.
 
         Torch, which takes seconds to load, is not needed, and no code in it is run.
         """
@@ -372,7 +372,8 @@ class Store:
                 if file.testzip():
                     raise zipfile.BadZipFile
                 [name] = [name for name in file.namelist() if "data.pkl" in name]
-                # Their texts end with the last entries of `save_checkpoint`.
+                # The pickle's last texts are the values of "code" and "fingerprint", see
+                # `save_checkpoint`.
                 *_, code, fingerprint = [
                     text
                     for _, text, _ in genops(file.read(name))

@@ -125,7 +125,7 @@ class TrainedNetworks:
         return hashes
 
     def _names(self) -> dict[Network, str]:
-        """Return the name of each network in messages; files are sorted."""
+        """Return the name of each network for messages; those in files come sorted by path."""
         names: dict[Network, str] = {}
         for run, networks in self.runs.items():
             for tasks_seen, network in networks.items():

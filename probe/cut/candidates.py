@@ -224,7 +224,9 @@ def suggest(
             break
         module = _largest_closed(parent, opened, weights & trace.upstream_of_logits)
     # A deeper level may have fewer: in a block with a skip around it no feature is narrow.
-    return _every_nth([_end(parent, block).name for block in max(levels, key=len)])
+    return _every_nth(
+        [_feature_of(parent, block).name for block in max(levels, key=len)]
+    )
 
 
 def _largest_closed(
@@ -239,7 +241,7 @@ def _largest_closed(
     """
     inside = {name for name, outer in parent.items() if outer in opened}
     closed = inside.intersection(parent.values()).difference(opened)
-    # Sorted: of two modules with as many weights the same one comes first every time.
+    # Sorted: of two modules with equally many weights, the same one wins every time.
     within = Counter[str]()
     for weight in sorted(weights):
         within.update(module for module in _around(weight) if module in closed)
@@ -297,12 +299,12 @@ def _blocks(
     return [list(block) for _, block in blocks]
 
 
-def _end(parent: Mapping[str, str], block: Sequence[Feature]) -> Feature:
-    """Choose one of the features that the same weights serve.
+def _feature_of(parent: Mapping[str, str], block: Sequence[Feature]) -> Feature:
+    """Choose the feature at which to cut, among those of a block.
 
     The one that gives the logits; else the first module that runs others, such as a
-    residual block; else the last layer beside the first one, such as the pooling after
-    its convolution.
+    residual block; else the last one with the first one's parent, such as the pooling
+    after a convolution.
     """
     giving_logits = [feature for feature in block if _gives_logits(feature)]
     containers = [feature for feature in block if feature.module in parent.values()]

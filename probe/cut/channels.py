@@ -80,7 +80,7 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
         if axis := _axis_after(trace, step, function):
             channel_dims.add(dims[1 if axis == "first" else -1])
         else:
-            waiting += _made_of(trace, step, value, dims)
+            waiting += _inputs_of(trace, step, value, dims)
             pooled |= function in _POOLS
     # If only poolings were met: these functions take channels first.
     if pooled and not channel_dims:
@@ -95,13 +95,13 @@ def _plain_name(step: Step) -> str:
     return re.sub(r"\dd$", "", step.function.strip("_"))
 
 
-def _made_of(
+def _inputs_of(
     trace: Trace,
     step: Step,
     value: Name,
     dims: Dims,
 ) -> list[tuple[Name, Dims]]:
-    """Return the inputs of a call that made a value, with their dimensions, if these are known."""
+    """Return the inputs of the call that made a value, with the feature's dimensions, if known."""
     shapes = trace.large.shapes
     if _plain_name(step) in _KEEPING:
         return [(parent, dims) for parent in step.parents]
@@ -110,19 +110,19 @@ def _made_of(
     is_moved = is_view or step.function in _RESHAPING
     if not is_moved or parent not in shapes:
         return []
-    moved = _moved(shapes[parent], shapes[value], is_view)
+    moved = _moved_dims(shapes[parent], shapes[value], is_view)
     of_feature = [None if dim is None else dims[dim] for dim in moved]
     return [(parent, of_feature)]
 
 
-def _moved(
+def _moved_dims(
     before: TensorFacts,
     after: TensorFacts,
     is_view: bool,
 ) -> Dims:
-    """Return the dimension that each dimension of a value is after a call, None if it is none.
+    """Return where a call puts each dimension of its input, None where that is not known.
 
-    In a view, it has the same size and stride. A reshape that copies keeps the last
+    In a view, a dimension has the same size and stride. A reshape that copies keeps the last
     dimension, and the second after the examples, if it keeps their sizes.
     """
     moved: list[int | None] = [None] * len(before.shape)

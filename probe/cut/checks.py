@@ -8,13 +8,13 @@ outside of modules. Each check rules out one error:
 - `ReferenceValues.stays`: training changes the feature or a cached value;
 - `ReferenceValues.is_same`: prefix and tail compute something else than the model's
   output;
-- `ReferenceValues.same_training`: the tail gets other gradients, or cannot be trained;
+- `ReferenceValues.check_training`: the tail gets other gradients, or cannot be trained;
 - `same_gradients`: in training mode, weights get other gradients where the values that
   they are applied to require none, as with reentrant checkpointing;
-- `stays_fixed`: the feature changes although the whole model is run, with nothing
+- `check_stays_fixed`: the feature changes although the whole model is run, with nothing
   cached.
 
-A model that fails `stays_fixed` is refused; one that fails another check is run in
+A model that fails `check_stays_fixed` is refused; one that fails another check is run in
 full. The features share their forward passes.
 """
 
@@ -150,7 +150,7 @@ class ReferenceValues:
                         return False
         return True
 
-    def same_training(
+    def check_training(
         self,
         feature: Feature,
         plan: CutPlan,
@@ -220,7 +220,7 @@ class ReferenceValues:
                     return False
             return True
 
-        return _with_other_weights(self._trace.model, same)
+        return _holds_with_other_weights(self._trace.model, same)
 
 
 def same_gradients(module: PartlyEval, other: PartlyEval, value: Value) -> bool:
@@ -265,7 +265,7 @@ def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | 
     return gradients
 
 
-def stays_fixed(
+def check_stays_fixed(
     feature: Feature,
     model: PartlyEval,
     slow: str,
@@ -309,7 +309,7 @@ def stays_fixed(
         return all(_same(value, before) for value in after)
 
     try:
-        fixed = _with_other_weights(model, stays)
+        fixed = _holds_with_other_weights(model, stays)
     except Failed as failure:
         raise InputError(
             f"{refusal}; and {failure}: only read it out (readouts=['linear'])"
@@ -328,7 +328,9 @@ def _same(values: list[Tensor], others: list[Tensor]) -> bool:
     return len(values) == len(others) and all(map(identical, values, others))
 
 
-def _with_other_weights(model: nn.Module, holds: Callable[[Any, float], bool]) -> bool:
+def _holds_with_other_weights(
+    model: nn.Module, holds: Callable[[Any, float], bool]
+) -> bool:
     """Return whether a property holds for a copy of the model with other weights.
 
     `holds` moves the copy's weights by the distance that it is called with. If the model

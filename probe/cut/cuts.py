@@ -166,7 +166,9 @@ class Cuts:
                 yield number, feature, value
 
     @torch.no_grad()
-    def feature(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
+    def feature_values(
+        self, batches: Iterable[Value]
+    ) -> Iterator[tuple[int, str, Value]]:
         """Compute each feature's own value in one pass, even where its cut keeps other values.
 
         A tuple gives only its tensors that have a row for each example. A feature is
@@ -195,7 +197,7 @@ class Cuts:
 
     def named_values(self, x: Value) -> Iterator[tuple[str, Tensor]]:
         """Yield each tensor (B, ...) of each feature's own value for a batch x, with its name."""
-        for _, feature, value in self.feature([x]):
+        for _, feature, value in self.feature_values([x]):
             for k, tensor in enumerate(value):
                 yield f"{feature!r} [{k}]", tensor.clone()
 
@@ -304,7 +306,7 @@ def find_each(
     call: ModelCall,
     trainable: Trainable,
 ) -> list[Cut]:
-    """Find features in a copy of `model` with two forward passes on a few examples.
+    """Trace a copy of `model` on a few examples, and find features in it.
 
     Args:
         model: The model, which is not changed.

@@ -33,7 +33,7 @@ class Feature:
         around: The reason why the code of the modules around it stays in eval mode too,
             empty if it does not.
         feeding: Names of the parameters and buffers that it depends on in further
-            batches, see `on_all`.
+            batches, see `with_dependencies_on`.
         serving: Names of the modules that run for it in further batches only.
     """
 
@@ -161,7 +161,7 @@ class Feature:
             "around or after it"
         )
 
-    def on_all(self, x: Value) -> Self:
+    def with_dependencies_on(self, x: Value) -> Self:
         """Return the feature with all that it depends on for any of the inputs x (N, ...)."""
         feeding = set(self.feeding)
         serving = set(self.serving)
@@ -348,7 +348,7 @@ def _require_gradients(module: nn.Module, inputs: object, output: Any) -> Any:
 
 
 def requiring_gradient(tensor: Tensor) -> Tensor:
-    """Return a tensor that can have a gradient with one: itself, or a copy in the graph."""
+    """Return a tensor that requires a gradient: itself or a copy; integers as they are."""
     differentiable = tensor.is_floating_point() or tensor.is_complex()
     if tensor.requires_grad or not differentiable:
         return tensor

@@ -169,7 +169,7 @@ def _sources(
     Values that use the `fixed` calls, which are or come from parameters, are not
     computed again, as the tail would then hardly be faster than the model. Neither are
     random values, which would differ, nor, if `cheap`, values that take floating-point
-    operations of matrices.
+    operations of matrices. varying: the frozen calls that depend on the input.
     """
     inputs = {INPUT}
     for step in trained_pass.steps.values():

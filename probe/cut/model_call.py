@@ -378,7 +378,7 @@ def _sequence_gradients(
 
 @torch.no_grad()
 def redraw_zeros(model: nn.Module) -> None:
-    """Draw the matrices of a network that are 0, as no gradient passes through them.
+    """Draw anew those matrices of a network that are 0, as no gradient passes through them.
 
     An example is the head of an untrained vision transformer.
     """

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from probe.batch import Value, first, tensors
 from probe.cut.channels import channels_of
-from probe.cut.checks import ReferenceValues, same_gradients, stays_fixed
+from probe.cut.checks import ReferenceValues, check_stays_fixed, same_gradients
 from probe.cut.feature import Feature, PartlyEval
 from probe.cut.interface import CutFacts, Split, TensorFacts, Trainable
 from probe.cut.model_call import ModelCall, comparing
@@ -174,7 +174,7 @@ class PlannedCut:
         A few examples may not show everything that a value depends on, as in a mixture
         of experts; a dependency that they miss would be retrained.
         """
-        feature = self.feature.on_all(x)
+        feature = self.feature.with_dependencies_on(x)
         if feature == self.feature:
             return self
         return replace(self, feature=feature).run_whole(self.slow)
@@ -194,14 +194,14 @@ class PlannedCut:
         cut = replace(self, plan=None, slow=slow, chain=None)
         trace = self.feature.trace
         with comparing(trace.sample):
-            stays_fixed(self.feature, cut.model_to_train(), slow)
+            check_stays_fixed(self.feature, cut.model_to_train(), slow)
             # An error of the user's code will be raised in the training, too.
             with suppress(Exception):
                 return cut._with_gradients(first(trace.sample, trace.examples))
         return cut
 
     def _with_gradients(self, value: Value) -> "PlannedCut":
-        """Return the cut; its frozen values require gradients if its tail would else lack some.
+        """Return the cut, whose frozen values require gradients where the tail would lack some.
 
         Reentrant checkpointing gives no gradients to weights whose input requires none.
         """
@@ -265,7 +265,7 @@ class PlannedCut:
         tail = cut.model_to_train()
         if not reference.is_same(plan, tail):
             raise Failed("its two parts together do not give the model's output")
-        reference.same_training(self.feature, plan, tail)
+        reference.check_training(self.feature, plan, tail)
         # The links of a chain cannot make kept values require gradients.
         chain = None if cut.extends_graph else _chain_end(self.feature, plan)
         if chain is not None:

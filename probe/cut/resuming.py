@@ -234,7 +234,7 @@ class _Resuming(Replaying):
         if self.plan.again.get(call.number) is False:
             return self.describe(call)
         self._on_path &= call.number in self._traced.steps
-        self._on_path &= not any(map(_has_tensors, tree_leaves(call.args)))
+        self._on_path &= not any(map(_has_tensor_ends, tree_leaves(call.args)))
         result = self.compute(call, live=call.number == LIVE[0])
         writes = call.parents != tuple(map(self.name_of, call.inputs))
         if call.inputs and not writes and not tensors_in(result):
@@ -254,7 +254,7 @@ class _Resuming(Replaying):
             self.computed[name] = tensor.clone()
 
 
-def _has_tensors(argument: object) -> bool:
+def _has_tensor_ends(argument: object) -> bool:
     """Return whether an argument is a slice whose ends are tensors, which have no names."""
     if not isinstance(argument, slice):
         return False

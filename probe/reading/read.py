@@ -139,7 +139,7 @@ def _check_draws(
     as_batch: Callable[[object], Batch],
     columns_read: Sequence[Tensor] | None = None,
 ) -> None:
-    """Read a few examples again, and warn if they are drawn at random.
+    """Read a few examples twice by one seed, once by another, and warn if the seed matters.
 
     Args:
         data: The data.
@@ -151,28 +151,29 @@ def _check_draws(
         InputError: They are drawn from a generator that is not torch's, numpy's or
             Python's.
     """
-    # Twice with one seed, then with another. What was read counts as the first reading.
+    # What was read counts as the first reading.
     readings = []
     if columns_read is not None:
         readings.append([column[:_FEW] for column in columns_read])
     for seed in (0, 0, 1)[len(readings) :]:
-        few = _few(data) if columns_read is None else data
+        source = _few(data) if columns_read is None else data
         if isinstance(data, DataLoader):
-            few = _in_order(data, few=True)
+            source = _in_order(data, few=True)
         with every_global_stream(stream(seed, "read")):
             batches = [
-                (*tensors(x), y) for x, y in _batches(_stream(few)[0], _FEW, as_batch)
+                (*tensors(x), y)
+                for x, y in _batches(_stream(source)[0], _FEW, as_batch)
             ]
         readings.append([torch.cat(column) for column in zip(*batches, strict=True)])
-    again, other = (
+    same, same_by_other_seed = (
         all(map(identical, readings[0], reading)) for reading in readings[1:]
     )
-    if not again:
+    if not same:
         raise InputError(
             "each reading of the data gives other examples: "
             "stack what it gives into tensors once, and give those"
         )
-    if not other:
+    if not same_by_other_seed:
         warnings.warn(
             "the data are augmented or sampled at random: they are read as a fixed "
             "seed draws them",

@@ -10,7 +10,10 @@ from probe.readouts.lbfgs import LogisticLoss, minimize
 from probe.readouts.standardization import standardization
 
 TOLERANCE = 1e-4
-"""The remaining gain at which a fit stops, as a share of its objective; may be 30 times too low."""
+"""The estimated remaining gain at which a fit stops, as a share of the objective.
+
+The true one may be 30 times as large, see `minimize`.
+"""
 
 UNFINISHED = "the logistic regression had not converged"
 """The beginning of the note on a fit that did not converge."""

@@ -245,7 +245,7 @@ def _one_pass(
         batch = mapped(x, lambda tensor, where=where: tensor[where])  # type: ignore[misc]
         batch_mask = None if mask is None else mask[where]
         with explained(batch):
-            for _, name, value in cuts.feature([batch]):
+            for _, name, value in cuts.feature_values([batch]):
                 rows = []
                 for layout, tensor in zip(layouts[name], tensors(value), strict=True):
                     _check_shape(name, layout, tensor, where.stop - start)
@@ -260,7 +260,7 @@ def _one_pass(
 
 def _how(facts: CutFacts, layouts: Sequence[Layout], mask: Tensor | None) -> str:
     """Return the layout of a feature in words."""
-    how = " + ".join(layout.how for layout in layouts)
+    how = " + ".join(layout.description for layout in layouts)
     if mask is None and any(value.padding == "unknown" for value in facts.value):
         how = (
             "padding, if any, too, as no input tells which positions count (put a "

@@ -71,7 +71,7 @@ class Layout:
         return self.projected or prod(self.shape)
 
     @property
-    def how(self) -> str:
+    def description(self) -> str:
         """A description in a few words."""
         if self.projected:
             return (
@@ -177,11 +177,11 @@ def layout_of(
     Returns:
         The layout.
 
-    >>> layout_of((32, 14, 14), 0, Pooling()).how
+    >>> layout_of((32, 14, 14), 0, Pooling()).description
     '32 channels averaged over 14 x 14 positions to 4 x 4, 512 values'
-    >>> layout_of((300, 32), 1, Pooling()).how
+    >>> layout_of((300, 32), 1, Pooling()).description
     '32 channels averaged over 300 positions to 16, 512 values'
-    >>> layout_of((300, 32), None, Pooling()).how
+    >>> layout_of((300, 32), None, Pooling()).description
     '300 x 32 values projected at random, 512 values'
     """
     projected = pooling.pool == "projection"

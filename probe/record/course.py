@@ -36,7 +36,7 @@ class Accuracy(NamedTuple):
 class Course:
     """The accuracies of a network, and of a readout of its layers, every few steps.
 
-    There is a reading after each task, too: a training that is resumed from this task
+    There is a reading at each task's end, too, so that a training that is resumed there
     goes on at its step.
 
     Attributes:
@@ -79,10 +79,11 @@ class Course:
         self.layers = layers
         self._rows = _read_rows(path)
         self._size = _size(path)
-        # The file ends earlier if a process that recorded tasks again was killed.
+        # A process killed while it recorded tasks again left fewer rows: go on at the last
+        # task in both.
         seen = [row.tasks_seen for row in self._rows if row.tasks_seen <= learned]
         self.learned = max(seen, default=0)
-        self.step = 0
+        # -1, without a network, drops all rows.
         self._drop_after(self._first_step(min(self.learned, learned)))
 
     def _first_step(self, learned: int) -> int:

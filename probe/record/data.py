@@ -27,7 +27,7 @@ class DataReference:
     sha: str
 
     @classmethod
-    def to(cls, name: str, train: AnyExamples, test: AnyExamples) -> Self:
+    def of(cls, name: str, train: AnyExamples, test: AnyExamples) -> Self:
         """Return a reference to examples: their source's name, and a hash of all their tensors.
 
         Args:
@@ -66,7 +66,7 @@ class DataReference:
         Raises:
             InputError: The examples are others.
         """
-        if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
+        if DataReference.of(self.name, *match_inputs(train, test)).sha != self.sha:
             raise InputError(
                 f"the data are not those recorded, which {self.name} gives: use them"
             )

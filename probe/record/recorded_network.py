@@ -187,9 +187,9 @@ class RecordedNetwork:
 def _competing_groups(
     train: AnyExamples, test: AnyExamples, *, task_aware: bool
 ) -> list[tuple[Any, Any]]:
-    """Return the training and test examples whose classes compete with each other.
+    """Return the indices of training and test examples whose classes compete with each other.
 
-    There is one pair of indices for all examples or, if task-aware, for each task.
+    One pair is for all examples or, if task-aware, for those of a task.
     """
     if not task_aware:
         return [(slice(None), slice(None))]

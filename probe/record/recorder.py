@@ -68,7 +68,7 @@ class Watcher(Protocol):
     """A comparison of the network in training with the network at the start."""
 
     def begin(self, model: Model, folder: Path) -> None:
-        """Make the present network that at the start, unless an earlier process has saved one.
+        """Save the network as the one at the start, or take the one that an earlier process saved.
 
         Args:
             model: The network in training, and its call.
@@ -76,7 +76,7 @@ class Watcher(Protocol):
         """
 
     def restart(self) -> None:
-        """Make the present network that at the start."""
+        """Save the network, as it is now, as the one at the start."""
 
     def after_step(self, lock: Callable[[], None]) -> None:
         """Count a step of the training, and compare if it is time to.
@@ -201,7 +201,10 @@ class Recorder:
     def _make_task_aware(
         self, called: Model, examples: TaskedExamples
     ) -> tuple[Model, TaskedExamples]:
-        """Put the task into the inputs, if the model takes it; check the tasks of other runs."""
+        """Return model and examples, with the task in the inputs if the model takes it.
+
+        Raises InputError if other runs have other tasks.
+        """
         runs = recording.read_runs(self.folder)
         others = [other for other in runs if other.run != self.run]
         orders = [self.run.order, *(other.run.order for other in others)]
@@ -221,7 +224,7 @@ class Recorder:
 
     def _try_model(self) -> None:
         """Try on a few examples what would otherwise fail after hours of training."""
-        # A lazy model is not tried: it would get its shapes, and so its weights, here.
+        # A lazy model is not tried: a call would initialize it.
         if not any(map(is_lazy, plain_state(self.model).values())):
             self._network.state()
             test = self._examples.splits["test"]
@@ -244,7 +247,7 @@ class Recorder:
         if reference := DataReference.read(reference_path):
             reference.check(train, test)
         elif name and not data_path.exists():
-            DataReference.to(name, train, test).keep(reference_path)
+            DataReference.of(name, train, test).keep(reference_path)
         else:
             keep_data(data_path, train, test)
 
@@ -456,7 +459,7 @@ class Recorder:
             warnings.warn(f"{text}: record the network that is trained", stacklevel=4)
 
     def _resume(self) -> None:
-        """Resume from the rows of this run that an earlier process recorded."""
+        """Resume from recorded rows of this run; InputError if they are of other test examples."""
         if (stored := recording.read_run(self._run_folder)) is None:
             return
         recording.check_tasks_of(self._record, [stored])

@@ -133,7 +133,7 @@ class RunRecord:
 
     @property
     def learned(self) -> str:
-        """What the run learns, for messages."""
+        """A clause on the tasks of the run, for messages."""
         return f"{self.run} learns {self.numbers or self.tasks!s:.60}"
 
     @property
@@ -285,7 +285,7 @@ class Recording:
         return {run: record.matrix() for run, record in self.records.items()}
 
     def checked_tasks(self, tasks: object) -> TaskClasses | None:
-        """Return the tasks; those that the user names must be the same, as orders count them.
+        """Return the tasks, after a check that those of the user are the same, in the same order.
 
         Args:
             tasks: The classes of each task that the user names, None for none.

@@ -108,8 +108,8 @@ class Fit(NamedTuple):
 
     Attributes:
         notes: Notes on tensors that the network lacks, and on a head with fewer outputs.
-        outputs: The number of outputs of a head that has more in the network, None
-            without one.
+        outputs: The number of outputs in the state of a head that has more in the
+            network; None if no head has.
     """
 
     notes: list[str]
@@ -180,7 +180,7 @@ def _load(model: nn.Module, state: dict[str, Tensor]) -> tuple[list[str], str]:
 
 
 def _add_tied(model: nn.Module, state: dict[str, Tensor], name: str) -> None:
-    """Give a tied tensor that a state lacks the value under another of its names."""
+    """Add to a state the names of tied tensors that it lacks; InputError if values differ."""
     if any(map(is_lazy, model.parameters())):
         return
     expected = model.state_dict()
@@ -420,14 +420,14 @@ def read_content(path: Path) -> object:
 
 
 def _check_sums(path: Path) -> None:
-    """Raise BadZipFile if a record of a file differs from its checksum, which torch ignores."""
+    """Raise BadZipFile if a record differs from its checksum, which torch does not check."""
     if not is_zipfile(path):
         return
     with ZipFile(path) as archive:
-        damaged = archive.testzip()
-        # Torch can be told to write no sums; then the first record has none, either.
-        if damaged not in (None, archive.namelist()[0]):
-            raise BadZipFile(damaged)
+        first_bad = archive.testzip()
+        # In a file that torch wrote without checksums, already the first record fails.
+        if first_bad not in (None, archive.namelist()[0]):
+            raise BadZipFile(first_bad)
 
 
 def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:

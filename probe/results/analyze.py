@@ -1,4 +1,4 @@
-"""The analysis of networks that were trained elsewhere, in memory or in files: A[l, t, j]."""
+"""`probe.analyze`: measure networks that were trained elsewhere, in memory or in files."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from probe.analysis.statements import MARGIN
 from probe.by_layer.jobs import Job
 from probe.results.predictions import Predictions, count_trainings
 from probe.results.stored_pairs import StoredPairs
-from probe.rewinding.estimates import Quantities, Study
+from probe.rewinding.estimates import Estimation, Quantities
 from probe.tables.schemas import Row
 
 WITHHELD = "causes withheld after task {}: {}"
@@ -79,14 +79,14 @@ def _of_score(
     for j in sorted(set.intersection(*map(set, of_jobs))):
         of_runs = [of_job[j].quantities(score) for of_job in of_jobs]
         by_position[j] = Quantities.stacked(of_runs, (seeds, len(orders)))
-    study = Study(
+    estimation = Estimation(
         tasks=predictions.test_examples.tasks,
         orders=np.array(orders),
         is_accuracy=score == "accuracy",
         margin=MARGIN if score == "accuracy" else 0.0,
         trainings=count_trainings(jobs),
     )
-    for row in study.rows(by_position):
+    for row in estimation.rows(by_position):
         feature = row["feature"]
         depth = 1 + features.index(feature) if feature in features else None
         yield {**row, "depth": depth}

@@ -118,9 +118,9 @@ def _exclusion(right: Right, tasks: Indices, orders: Indices) -> _Values:
 
     It is the accuracy on a task minus that of a network which never saw the task.
 
-    right: (S, O, 1 + T, n), whether examples are right by the run's network, 0, and by
-        the network that never saw the task at position j, j = 1 to T; only the first
-        if no others were trained;
+    right: (S, O, 1 + T, n), whether examples are right: at 0 by the run's network, at j
+        by the one that never saw the task at position j; only at 0 if no others were
+        trained;
     tasks: the task of each example, (n,);
     orders: the task at each position, (O, T).
     """

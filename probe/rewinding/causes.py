@@ -23,7 +23,7 @@ from probe.modules import (
     unwrapped,
 )
 from probe.rewinding.data import as_pair
-from probe.rewinding.estimates import Quantities, Study
+from probe.rewinding.estimates import Estimation, Quantities
 from probe.rewinding.parts import Parts, Patterns
 from probe.rewinding.scoring import Score, Tests, on_device_of
 from probe.rewinding.shapley import EXACT
@@ -52,7 +52,7 @@ COLUMNS = [
 ]
 """The columns of the long form."""
 
-_ENDS = {"share": "attributed", "broken": "broken", "restored": "restored"}
+_QUANTITY_OF = {"share": "attributed", "broken": "broken", "restored": "restored"}
 
 
 @checked
@@ -165,16 +165,16 @@ def cause_table(
         of_runs = [run[j] for run in runs]
         # A training is a seed with one order: tasks as they come.
         positions[j] = Quantities.stacked(of_runs, (len(runs), 1))
-    study = Study(
+    estimation = Estimation(
         tasks=tests.task_of,
         orders=np.arange(len(tests.data))[None],
         is_accuracy=tests.is_accuracy,
         margin=margin,
         trainings=len(runs),
     )
-    table = pd.DataFrame(study.rows(positions), columns=COLUMNS)
+    table = pd.DataFrame(estimation.rows(positions), columns=COLUMNS)
     if blocks is not None:
-        table = _by_block(table, blocks, study.scopes[-1])
+        table = _by_block(table, blocks, estimation.scopes[-1])
     table.attrs["withheld"] = {
         j: position.withheld for j, position in positions.items() if position.withheld
     }
@@ -182,11 +182,11 @@ def cause_table(
 
 
 def _by_block(table: pd.DataFrame, blocks: Sequence[str], scope: str) -> pd.DataFrame:
-    """Return a row for each block, over all earlier tasks.
+    """Return the wide form over all earlier tasks, with its `attrs`: a row for each block.
 
     Args:
         table: The long form.
-        blocks: The names of the blocks.
+        blocks: The names of the blocks; whatever else has a share gets a row, too.
         scope: The scope of the intervals.
     """
     import pandas as pd
@@ -195,7 +195,7 @@ def _by_block(table: pd.DataFrame, blocks: Sequence[str], scope: str) -> pd.Data
     shares = over_all[over_all["quantity"] == "attributed"]
     names = pd.Index([*blocks, *shares.index], name="feature").drop_duplicates()
     columns: dict[str, pd.Series] = {}
-    for name, quantity in _ENDS.items():
+    for name, quantity in _QUANTITY_OF.items():
         rows = over_all[over_all["quantity"] == quantity].reindex(names)
         columns |= {
             name: rows["value"],

@@ -1,7 +1,7 @@
 """Causes with intervals and verdicts, from the quantities of every test example.
 
-An interval of scope `network` is over test examples: nothing in rewinding is trained,
-so that one network is enough. One of scope `training` is over seeds and test examples,
+An interval of scope `network` is over test examples; as rewinding trains nothing, one
+network is enough. One of scope `training` is over seeds and test examples,
 from three seeds on.
 """
 
@@ -76,7 +76,7 @@ class Quantities:
 
 
 @immutable(eq=False)
-class Study:
+class Estimation:
     """The test examples and the rules by which causes are estimated.
 
     Attributes:
@@ -99,7 +99,7 @@ class Study:
         return (NETWORK, TRAINING) if self.trainings >= FEWEST else (NETWORK,)
 
     def rows(self, by_position: Mapping[int, Quantities]) -> Iterator[Row]:
-        """Yield the rows of each task position, then the means over these positions.
+        """Yield the rows of each task position, then of the means over those with nothing withheld.
 
         Args:
             by_position: The quantities by task position.
@@ -107,7 +107,7 @@ class Study:
         means = {j: self._means(at_j, j) for j, at_j in by_position.items()}
         for j, at_j in by_position.items():
             yield from self._rows(means[j], at_j.unchanged, j)
-        # Means over the same positions, so that pieces add up.
+        # The same positions for all quantities, so that pieces add up; all if none is complete.
         complete = [j for j, at_j in by_position.items() if not at_j.withheld]
         used = complete or list(by_position)
         if not used:

@@ -133,12 +133,12 @@ class Tests:
         for x, y in self.data:
             for each in (network, *earlier):
                 with kept_buffers(each), repeatable_eval(each), explained(x):
-                    self._check(each, x, y, has_labels=each is network)
+                    self._check(each, x, y, checks_labels=each is network)
 
     def _check(
-        self, network: nn.Module, x: Value, y: Value, *, has_labels: bool
+        self, network: nn.Module, x: Value, y: Value, *, checks_labels: bool
     ) -> None:
-        """Check a network on the examples of a task."""
+        """Check that a user's score repeats; else check the logits and, if asked, the labels."""
         if callable(self.score):
             few, *_ = batches(x, _FEW)
             batch = rows_for(network, x, few), rows_for(network, y, few)
@@ -155,11 +155,12 @@ class Tests:
 
         label = labels.reshape(len(labels), -1)[:, 0].to(tensors(x)[0].device)
         check_outputs(logits, Labeled(x, label))
+        # The accuracy does not look whether there is an output for each label.
         name: ScoreName = "loss" if self.is_accuracy else self.score
         for rows in batches(x, self.batch_size):
             outputs = logits(rows_for(network, x, rows))
             check_finite_logits(outputs)
-            if has_labels:
+            if checks_labels:
                 of_batch = cast(Tensor, rows_for(network, labels, rows))
                 score_of(name, outputs, of_batch)
 

@@ -140,13 +140,13 @@ def columns_of(sheet: Sheet) -> list[str]:
 
 def _html(sheet: Sheet) -> Iterator[str]:
     """Yield the HTML of a sheet: the first column to the left, numbers to the right."""
-    style, right = (
+    left, right = (
         f'style="text-align:{side};padding:0.15em 0.8em 0.15em 0;border:0"'
         for side in ("left", "right")
     )
     line = "border-bottom:1px solid currentColor"
     first, *others = sheet.columns
-    titles = f'<th scope="col" {style}>{escape(first)}</th>'
+    titles = f'<th scope="col" {left}>{escape(first)}</th>'
     titles += "".join(
         f'<th scope="col" {right}>{escape(title)}</th>' for title in others
     )
@@ -155,7 +155,7 @@ def _html(sheet: Sheet) -> Iterator[str]:
     yield f'<thead style="{line}"><tr>{titles}</tr></thead><tbody>'
     for name, *cells in sheet.lines:
         rest = "".join(f"<td {right}>{escape(cell)}</td>" for cell in cells)
-        yield f'<tr><th scope="row" {style}>{escape(name)}</th>{rest}</tr>'
+        yield f'<tr><th scope="row" {left}>{escape(name)}</th>{rest}</tr>'
     yield "</tbody></table>"
     yield from (
         f'<p style="margin:0.3em 0">{escape(sentence)}</p>' for sentence in sheet.after

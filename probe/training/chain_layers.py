@@ -181,7 +181,7 @@ def _copy(target: Tensor, values: Tensor) -> None:
 
 
 def elementwise(module: nn.ReLU | nn.Tanh, x: Tensor) -> Link:
-    """Return the link of an activation for inputs like x; it overwrites the gradient of y."""
+    """Return the link of an activation for inputs like x; its backward pass overwrites dy."""
     y = torch.empty_like(x)
     rectifies = isinstance(module, nn.ReLU)
 

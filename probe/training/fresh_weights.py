@@ -91,9 +91,9 @@ def initialize(
 def without_rule(model: nn.Module, rule: Rule) -> list[str]:
     """List all parameters that no rule can reach, without writing any.
 
-    These are the parameters of modules that have no `reset_parameters`, nor have their
-    parents. That of a parametrized module writes a weight that is computed from others,
-    to no effect.
+    These are the parameters of modules without `reset_parameters`, whose parents have
+    none either. In a parametrized module it has no effect: its weight is computed from
+    others.
 
     Args:
         model: The model.

@@ -268,8 +268,7 @@ def _batches(
 ) -> Iterator[tuple[Value, Tensor]]:
     """Yield batches x (B, ...), y (B,) of the examples at `rows` (M,), each once, in random order.
 
-    The examples' indices are there on the CPU too: from there values are gathered that
-    lie in a file.
+    Indices are kept on the CPU, too: values in a file are gathered by these.
     """
     # Drawn on the CPU, so that the order is the same on every device.
     order = rows[permutation(len(rows), generator)]

@@ -1,4 +1,4 @@
-"""Precision of products of fp32 numbers: torch's global settings, changed inside a block."""
+"""Precision of fp32 products, by torch's global settings, and of losses, by autocast."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +15,7 @@ OVERFLOW = "float16 ends at 65,504; give the network in float32 or bfloat16"
 
 @contextmanager
 def products(precision: Precision) -> Iterator[None]:
-    """Keep all bits of products of fp32 matrices and convolutions within the block.
+    """Set whether products of fp32 matrices and convolutions keep all bits within the block.
 
     By default torch may round the factors on a GPU to the 10 bits of TF32; for
     convolutions it does unless this is turned off. Within the block it may do so only

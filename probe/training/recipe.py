@@ -173,10 +173,10 @@ class RecipeChanges:
     warmup: ShareBelowOne | None = None
     clip_norm: PositiveFloat | None = None
 
-    def instead_of(self, recipe: Recipe) -> Recipe:
-        """Return the recipe with these changes; raises InputError if the two do not fit.
+    def applied_to(self, recipe: Recipe) -> Recipe:
+        """Return the changed recipe, `epochs` in place of iterations; InputError if it is invalid.
 
-        >>> RecipeChanges(epochs=2).instead_of(Recipe(batch_size=8)) == Recipe(
+        >>> RecipeChanges(epochs=2).applied_to(Recipe(batch_size=8)) == Recipe(
         ...     batch_size=8, epochs=2)
         True
         """

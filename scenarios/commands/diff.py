@@ -120,7 +120,7 @@ def _score(name: str) -> Any:
 
 
 def blocks(text: str) -> Any:
-    """Parse --blocks: a rule, names of modules, or patterns of parameter names by block.
+    """Parse --blocks: `auto`, names of modules, or patterns of parameter names by block.
 
     Args:
         text: The flag.

@@ -83,13 +83,13 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             partial(_prepare, loader),
             options.of_run,
             root,
-            _diff(user_code.network, checkpoints, options),
+            _diff_command(user_code.network, checkpoints, options),
             trained=False,
         )
 
 
-def _diff(network: str, checkpoints: Checkpoints, options: ModelOptions) -> str:
-    """Return the command that compares the last two networks, empty if there is one."""
+def _diff_command(network: str, checkpoints: Checkpoints, options: ModelOptions) -> str:
+    """Return the command that compares the first run's last two networks, "" if it has only one."""
     pair = [*next(iter(checkpoints.runs.values())).values()][-2:]
     files = shlex.join(map(str, pair))
     module = network.rpartition(":")[0]

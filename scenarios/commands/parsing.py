@@ -28,11 +28,12 @@ _LISTS: dict[Any, Any] = {
 def with_options(
     metavars: str, *about: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that turns a function of arguments and its options into a command.
+    """Return a decorator that turns a function into a command.
 
-    The annotation of the options is a dataclass of flags (see `scenarios.options`); the
-    flags of its base class come last. The docstring becomes the help of the command.
-    Errors that the dataclass raises pass through.
+    The last parameter of the function, `options`, is annotated with a dataclass of
+    flags (see `scenarios.options`); the flags of its base class come last. The
+    function's docstring becomes the help. Errors that the dataclass raises pass
+    through.
 
     Args:
         metavars: The names of the arguments in the help, with spaces between them.
@@ -47,7 +48,7 @@ def with_options(
 
 
 def _typed(command: Callable[..., Any], infos: Sequence[Any]) -> Callable[..., Any]:
-    """Return the command as a function of single flags, from whose signature typer reads them.
+    """Return the command with a parameter for each flag, as typer expects.
 
     Args:
         command: A function of arguments and, last, an object with all options.

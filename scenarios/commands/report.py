@@ -14,8 +14,8 @@ from scenarios.options import names
 
 
 def build(root: Path) -> None:
-    """Redraw the figures of a run directory if its tables have changed, and write its page."""
-    # Both import what a plan is shown without.
+    """Write a run directory's page, and redraw its figures if its tables have changed."""
+    # Imported here: showing a plan needs neither pandas nor jinja2.
     from figures.build import build as draw
     from figures.report.page import PAGE, write_report
 
@@ -108,7 +108,7 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
 
 
 def _run_directory(directory: Path) -> Path:
-    """Return a run directory, or that of the tables in this package that `reference:NAME` names."""
+    """Return a run directory; `reference:NAME` stands for that of tables in this package."""
     prefix, _, name = str(directory).partition(":")
     if prefix != "reference":
         return directory

@@ -43,7 +43,7 @@ def records(path: Path) -> Iterator[bytes]:
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """Yield (number, value) of the fields of a message, a number or bytes.
+    """Yield each field of a message: its number, and its value, an int or bytes.
 
     Args:
         message: The message.

@@ -10,7 +10,7 @@ are left to other processes.
 
 Several processes may run a study in the same directory, and any of them may die. Each
 repeats two steps: it does every job that no other process has locked; then it looks at
-the locked ones, and does those that are free but not finished.
+those that were locked, and does the ones that were released unfinished.
 
 The last process must write all tables. A process that does not wait first releases all
 of its locks and then looks: if two end at the same time, at least the later one finds

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.by_layer.head_predictions import own_task
+from probe.by_layer.head_predictions import tasks_by_class
 from probe.examples import Examples, join
 from probe.extensions import learner
 from probe.tasks import Task
@@ -143,7 +143,7 @@ class ContinualLearner(base.Learner):
                 seen_classes: Sequence[int] = sum(self._tasks, ())
                 classes_in_loss = [seen_classes] * K
                 if self.settings.loss_classes == "task":
-                    classes_in_loss = own_task(self._tasks, K)
+                    classes_in_loss = tasks_by_class(self._tasks, K)
                 self._barred = barred_but(classes_in_loss, K, scores.device)
             scores = scores.masked_fill(self._barred[y], -torch.inf)
         weight = None

@@ -1,4 +1,4 @@
-"""The controls of every comparison: `untrained`, `offline` and `cumulative`."""
+"""Learners to compare others with, and the base of those that store all training data."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -185,7 +185,7 @@ class Study(StrictModel):
     def recipe_of(self, learner: str) -> Recipe:
         """Return the recipe of a learner: the study's, changed by the learner's settings."""
         changes = self.all_learners[learner].training
-        return changes.instead_of(self.training) if changes else self.training
+        return changes.applied_to(self.training) if changes else self.training
 
     def features_of(self, learner: str) -> tuple[str, ...]:
         """Return the features of a learner to retrain downstream of, by depth, the output last.

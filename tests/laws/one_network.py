@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from probe.rewinding.estimates import Quantities, Study
+from probe.rewinding.estimates import Estimation, Quantities
 from probe.rewinding.parts import OUTPUT
 from tests.laws.trained import T, X, Y, compared, of_classes, options, trained
 
@@ -33,7 +33,7 @@ def coverage(values, n, draws, seed=0):
     """Draw test sets; return the share of intervals that hold the truth, and it, by quantity."""
     examples = len(values["", "lost"])
     truth = {name: value.mean() for name, value in values.items()}
-    study = Study(
+    estimation = Estimation(
         tasks=np.zeros(n, int),
         orders=np.array([[0, 1]]),
         is_accuracy=True,
@@ -47,7 +47,7 @@ def coverage(values, n, draws, seed=0):
         quantities = Quantities(
             values={name: x[None, None, drawn] for name, x in values.items()}
         )
-        for row in study.rows({1: quantities}):
+        for row in estimation.rows({1: quantities}):
             if row["task_position"] is not None:
                 continue
             name = row["feature"], row["quantity"]

@@ -15,7 +15,7 @@ from probe.analysis.statements import beyond_margin
 from probe.answers.record import Answer, Interval, LayerLine
 from probe.before_after.answering import Evidence
 from probe.before_after.meaning import Findings
-from probe.before_after.setting import PutBack
+from probe.before_after.setting import Blame
 from probe.by_layer.measurement import _check_ranges
 from probe.errors import InputError
 from probe.memory import show_size
@@ -69,15 +69,15 @@ def doubts(competition, hybrids, examples):
         hybrids=hybrids,
         models=Fake(notes=()),
     )
-    put_back = Fake(two=two, parts=Fake(facts=True))
-    return len([*Evidence._belief(Fake(setting=setting, put_back=put_back))]) - 2
+    blame = Fake(two=two, parts=Fake(facts=True))
+    return len([*Evidence._belief(Fake(setting=setting, blame=blame))]) - 2
 
 
 def opened(low, share):
     causes = Fake(attrs={"lost": (1, low, 2)})
     causes = type("Causes", (dict,), {"attrs": causes.attrs})(share=np.array([share]))
-    put_back = Fake(guilty="a", parts=Fake(blocks=["a"]), causes=causes)
-    return PutBack.opened.fget(put_back)
+    blame = Fake(guilty="a", parts=Fake(blocks=["a"]), causes=causes)
+    return Blame.opened.fget(blame)
 
 
 def unsettled(cost):

@@ -33,7 +33,7 @@ def test_only_the_outputs_of_a_layer_that_are_read_are_its_feature() -> None:
     x = torch.randn(6, 3, 4)
     model = Attends().eval()
     cuts = cut_each(model, ["attention"], x)
-    [(_, _, values)] = cuts.feature([x])
+    [(_, _, values)] = cuts.feature_values([x])
     [value] = values
     torch.testing.assert_close(value, model.attention(x, x, x)[0])
 

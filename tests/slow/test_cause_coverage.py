@@ -6,7 +6,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from probe.rewinding.estimates import Quantities, Study
+from probe.rewinding.estimates import Estimation, Quantities
 from probe.rewinding.hybrids import Rewinding
 from probe.rewinding.shapley import Coalitions
 from probe.tables.schemas import TRAINING
@@ -63,14 +63,16 @@ def rows(seeds, examples, chance):
     result = Rewinding(scores=scores, of_task=np.full(len(scores[()]), True))
     shape = (seeds, len(ORDERS), examples)
     values = {k: x.reshape(shape) for k, x in result.quantities(LAYERS).items()}
-    study = Study(
+    estimation = Estimation(
         tasks=tasks,
         orders=ORDERS,
         is_accuracy=True,
         margin=0.01,
         trainings=seeds,
     )
-    for row in study.rows(dict.fromkeys(range(1, TASKS), Quantities(values=values))):
+    for row in estimation.rows(
+        dict.fromkeys(range(1, TASKS), Quantities(values=values))
+    ):
         if row["scope"] == TRAINING and row["task_position"] is None:
             yield row
 

@@ -70,7 +70,7 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
         self._ended = self._parts == parts
 
     def after_training(self, strategy: Any, **kwargs: Any) -> None:
-        """Record the network after the strategy's own plugins, which run last, are done."""
+        """Record the network once the strategy's own plugins, which run last, are done."""
         self._record_ended()
 
     def _record_ended(self) -> None:
@@ -82,7 +82,7 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
 
 
 def _origin_and_parts(experience: Any) -> tuple[Any, int]:
-    """Return the experience that one of an online stream is a part of, and the number of its parts.
+    """Return the experience of which an online stream gives parts, and their number.
 
     Raises InputError for a stream that does not tell.
     """

@@ -80,7 +80,7 @@ class _Stop:
         self.block_ended = threading.Event()
 
     def request(self, number: int, frame: FrameType | None) -> None:
-        """Interrupt the block, the first time; end the process at once if it is importing.
+        """At the first signal, interrupt the block, or end the process if it is importing.
 
         An import may swallow any exception raised within it, and the process would not
         stop.

@@ -10,7 +10,7 @@ import torch
 import probe
 from probe.answers.record import Interval
 from probe.before_after.meaning import Findings
-from probe.before_after.setting import PutBack
+from probe.before_after.setting import Blame
 from tests.probe.before_after.conftest import NEW, OLD, TRAIN, trained, turned
 
 
@@ -81,8 +81,8 @@ def test_a_verdict_rests_on_the_careful_end_of_an_interval(end):
     findings = SimpleNamespace(remedies={"a": remedy}, lost=back)
     assert Findings.returns_most(findings, "a") == (end > 0)
     row = {"feature": "a", "share": 1, "restored_low": 0.1, "new_high": end}
-    put_back = PutBack(parts=None, two=None, causes=pd.DataFrame([row]))
-    assert put_back.traded == ("a" if end < 0 else "")
+    blame = Blame(parts=None, two=None, causes=pd.DataFrame([row]))
+    assert blame.traded == ("a" if end < 0 else "")
 
 
 class Gain(torch.nn.Sequential):

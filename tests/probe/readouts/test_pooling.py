@@ -34,7 +34,7 @@ def test_the_axis_and_the_pooling_decide(
 ):
     layout = layout_of(shape, channels, pooling)
     assert (layout.bins, layout.width) == CASES[shape, channels, pooling]
-    assert f"{layout.width} values" in layout.how
+    assert f"{layout.width} values" in layout.description
     assert layout.rows(torch.zeros(2, *shape)).shape == (2, layout.width)
 
 

@@ -236,7 +236,7 @@ def test_every_epoch_visits_each_example_once(
 
 def test_a_learner_can_change_a_setting_to_zero() -> None:
     zero = {"weight_decay": 0.0, "warmup": 0.0}
-    own = RecipeChanges(**zero).instead_of(Recipe(weight_decay=0.1, warmup=0.2))
+    own = RecipeChanges(**zero).applied_to(Recipe(weight_decay=0.1, warmup=0.2))
     assert own == Recipe(**zero)
 
 
@@ -331,7 +331,7 @@ def test_iterations_are_steps(iterations: int) -> None:
     )
     assert spy.batches == plain.batches[:iterations]
     assert len(spy.losses) == 1 + -(-iterations // 4)
-    assert RecipeChanges(epochs=2).instead_of(recipe(iterations=3)) == recipe(epochs=2)
+    assert RecipeChanges(epochs=2).applied_to(recipe(iterations=3)) == recipe(epochs=2)
 
 
 def test_a_single_example_is_not_held_out() -> None:

@@ -89,7 +89,7 @@ def learner(kind, scenario):
             else mlp(shape, CLASSES, WIDTH)
         )
     initialize(network.double(), RECIPE.init, stream(0, "init"))
-    recipe = chosen.training.instead_of(RECIPE) if chosen.training else RECIPE
+    recipe = chosen.training.applied_to(RECIPE) if chosen.training else RECIPE
     return of(network, recipe, chosen, 0)
 
 

@@ -19,7 +19,7 @@ def test_defaults_are_the_papers():
     model = FixedExpansion.network(FelSettings(), (1, 28, 28), 10, 10)
     numbers = sum(tensor.numel() for tensor in model.state_dict().values())
     assert round(4 * numbers / 1e6, 2) == 4.54
-    recipe = FelSettings().training.instead_of(Recipe(epochs=7))
+    recipe = FelSettings().training.applied_to(Recipe(epochs=7))
     assert recipe == Recipe(
         epochs=7,
         batch_size=256,

@@ -113,7 +113,8 @@ def test_a_bias_for_each_class_by_gradient_descent(after, table):
     x, y = (torch.cat(column) for column in zip(*HALF, strict=True))
     logits = after(x).detach().double()
     bias = torch.zeros(10, dtype=torch.float64, requires_grad=True)
-    weights = torch.cat([torch.full((len(b),), 0.5 / len(b)) for _, b in HALF])
+    parts = [torch.full((len(b),), 0.5 / len(b)) for _, b in HALF]
+    weights = torch.cat(parts)
     for _ in range(4000):
         loss = (
             cross_entropy(
@@ -144,7 +145,8 @@ def test_halves_examples_and_trainings_are_drawn_by_the_seed(
         return stream(seed, name, *numbers)
 
     for name, module in [*sys.modules.items()]:
-        if name.startswith("probe.") and getattr(module, "stream", None) is stream:
+        is_ours = name.startswith("probe.")
+        if is_ours and getattr(module, "stream", None) is stream:
             monkeypatch.setattr(module, "stream", watched)
     probe.diff(before, after, OLD, NEW, train=STORED, seed=1000)
     by_seed = {name for name, seed in least.items() if seed >= 1000}
@@ -239,7 +241,14 @@ def test_ranks_come_from_one_half_and_numbers_from_the_other():
         "flattered": chosen_on * 1.0,
         "good": ~chosen_on * 1.0,
     }
-    remedies = [Remedy(name=name, kind=name, scores=x) for name, x in scores.items()]
+    remedies = [
+        Remedy(
+            name=name,
+            kind=name,
+            scores=x,
+        )
+        for name, x in scores.items()
+    ]
     rows = {
         row.name: row for row in measure(remedies, is_old, chosen_on, is_accuracy=True)
     }

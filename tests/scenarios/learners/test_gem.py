@@ -77,3 +77,8 @@ def test_it_is_the_nearest_gradient_that_opposes_none(name):
         leaning = project(own, old, 0.5)
         most = old.norm(dim=1) * max(scale, float(leaning.norm()))
         assert (old @ leaning >= -1e-6 * most).all()
+
+
+def test_where_none_is_opposed_it_is_the_gradient_itself():
+    g = vectors(1, 12)
+    assert project(g, torch.stack([g, 2 * g]), 0.5) is g

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
@@ -11,7 +10,6 @@ from probe.analysis.similarity import Compared
 from probe.analysis.units import effective_rank
 from probe.examples import Examples
 from probe.readouts.linear import fit_linear
-from probe.readouts.readout import Knn, Ncm
 from probe.readouts.standardization import standardization
 from probe.redundancy.fcbf import _by_counting, _by_products
 from probe.seeding import stream
@@ -82,19 +80,6 @@ def test_columns_are_standardized_as_scikit_learn_does(n):
     x = numbers(n, 30) * torch.arange(1, 31) + 1000
     expected = StandardScaler().fit_transform(x.double().numpy())
     np.testing.assert_allclose(standardization(x)(x).numpy(), expected, atol=2e-3)
-
-
-@pytest.mark.parametrize("n", [8192, 12_000])
-def test_neighbours_and_means_are_scikit_learn_s_beyond_a_block(n):
-    y = torch.arange(n) * 7 % 5
-    x = numbers(n, 4) + torch.eye(5, 4)[y] * torch.linspace(0, 2, n)[:, None]
-    test = numbers(1030, 4, seed=1) + 0.5
-    scaler = StandardScaler().fit(x.numpy())
-    known, asked = (scaler.transform(half.numpy()) for half in (x, test))
-    plain = KNeighborsClassifier(3).fit(known, y.numpy()).predict(asked)
-    assert (Knn(k=3).predict(x, y, test, 5).numpy() == plain).mean() > 0.995
-    plain = NearestCentroid().fit(known, y.numpy()).predict(asked)
-    assert (Ncm().predict(x, y, test, 5).numpy() == plain).mean() > 0.999
 
 
 def test_a_linear_probe_of_all_data_twice_at_half_the_weight_is_the_same():

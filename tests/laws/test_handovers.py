@@ -162,17 +162,6 @@ def test_a_job_in_several_files_is_not_finished(tmp_path):
     assert is_finished(TINY, store, job)
 
 
-def test_tables_of_results_of_other_code_are_outdated(tmp_path, monkeypatch):
-    job = jobs_of(TINY)[0]
-    hashes = set()
-    for code in ("this", "other"):
-        monkeypatch.setattr(run_directory, "code_hash", lambda _, code=code: code)
-        run_directory.store_of(TINY, tmp_path, job).clear()
-        keep(TINY, tmp_path, job, *keys_of(TINY, job))
-        hashes.add(run_directory.results_hash(run_directory.survey(TINY, tmp_path)))
-    assert len(hashes) == 2
-
-
 def test_each_seed_permutes_labels_and_trains_offline_by_itself():
     torch.manual_seed(0)
     data = points(200)
@@ -192,21 +181,6 @@ def test_each_seed_permutes_labels_and_trains_offline_by_itself():
     rows = result.to_pandas("diagnostics").query("learner == 'model'")
     rows = rows[rows["metric"] == "cka.offline"]
     assert rows["value"].nunique() == rows["seed"].nunique() == 2
-
-
-def test_results_of_other_trained_parameters_are_not_taken(tmp_path):
-    data = points(12)
-    net = network()
-    for trainable in ("tail", "as given"):
-        model = Model({2: net}, trainable=trainable)
-        analyzed(
-            model,
-            data,
-            data,
-            readouts=["ncm"],
-            out=tmp_path / "run",
-        )
-    assert len(list(tmp_path.glob("run/jobs/model*/*/predictions.npz"))) == 2
 
 
 def test_an_analysis_retrains_nothing_that_the_user_has_frozen():

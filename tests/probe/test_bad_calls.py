@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from probe import Examples, Recipe, candidates, split
+from probe import Examples, Recipe, split
 from probe.errors import InputError
 from tests.laws.zoo.written import Written
 from tests.probe.calls import (
@@ -72,7 +72,6 @@ CASES: dict[str, Case] = {
     ),
     "NaN in one of several": (lambda: two(Examples((X, NAN), Y)), "example 5"),
     "a sample too small": (lambda: split(net(), "1", X[:2]), "2 examples"),
-    "a sample of numpy": (lambda: candidates(net(), X.numpy()), "ndarray"),
     "bytes": (lambda: retrained(train=Examples(X.byte(), Y)), "model(x.float() / 255)"),
     "a word too many": (lambda: words(torch.arange(48) // 8), "int64 (24, 2)"),
     "no logits named": (lambda: retrained(named(), ["net.1"]), "'scores', 'x'"),
@@ -83,7 +82,6 @@ CASES: dict[str, Case] = {
         lambda: retrained(normed(), ["0"], recipe=Recipe(batch_size=1)),
         "one example",
     ),
-    "a scripted module": (lambda: retrained(torch.jit.script(net())), "scripted"),
     "a class": (lambda: retrained(Two), "the class Two"),
     "too few outputs": (lambda: retrained(net(outputs=1)), "1 outputs for 2"),
     "classes out of range": (lambda: retrained(classes=[0, 7]), "[7]"),
@@ -94,7 +92,6 @@ CASES: dict[str, Case] = {
     ),
     "a third call": (lambda: retrained(twice(), ["0#3"]), "'3'"),
     "an unknown layer": (lambda: retrained(features=["11"]), "'11': did you mean '1'"),
-    "a task without classes": (lambda: retrained(tasks=[[0], [1], []]), "[3]"),
     "one name": (lambda: retrained(features="1"), "got '1'"),
     "orders": (lambda: retrained(orders="rotate"), "orders="),
     "a recipe as a mapping": (lambda: retrained(recipe={"epochs": 3}), "got dict"),

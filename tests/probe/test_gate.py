@@ -17,6 +17,7 @@ import probe
 from probe.errors import InputError
 from probe.record.plugins.task_counter import TaskCounter
 from probe.seeding import stream
+from tests.probe.test_seeding import states
 
 TASKS = [[0, 1], [2, 3]]
 Y = torch.arange(40) % 4
@@ -181,11 +182,6 @@ CUTS = pytest.mark.parametrize("cut", CUT.values(), ids=CUT)
 def test_every_public_name_passes_the_gate_or_takes_no_network():
     named = WITHOUT_NETWORKS.split()
     assert {*TESTED, *CUT, "Model", *named} >= set(probe.__all__)
-
-
-def states():
-    _, keys, *counts = np.random.get_state()  # noqa: NPY002
-    return torch.get_rng_state().tolist(), random.getstate(), keys.tolist(), counts
 
 
 def refused(call):

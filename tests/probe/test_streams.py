@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from probe import Examples, Model, Recipe, Recorder, analyze, partial_retrain
@@ -80,38 +79,6 @@ def right(predicted, tests=TEST):
     return [
         float((p == own.y).double().mean()) for p, own in zip(parts, tests, strict=True)
     ]
-
-
-def test_a_plain_protocol_agrees():
-    """Freeze, re-initialize, retrain on all tasks, test by task; and scikit-learn as readout."""
-    model, every = networks()[3], tagged(TRAIN)
-    found = partial_retrain(model, FEATURES, TRAIN, TEST, recipe=RECIPE, seed=2)
-    tests = torch.cat([own.x for own in TEST])
-    for depth, feature in enumerate(FEATURES[:-1], 1):
-        prefix = [str(at) for at in range(2 * depth)]
-        plain = reference.partial_retrained(
-            model, prefix, every.x, every.y, RECIPE, seed=2
-        )
-        expected = right(reference.predictions(plain, tests))
-        got = found.measured[feature].accuracies()
-        np.testing.assert_allclose(got, expected, atol=1.01 / len(TEST[0]))
-    own = right(reference.predictions(model, tests))
-    np.testing.assert_array_equal(found.measured["4"].accuracies(), own)
-    np.testing.assert_array_equal(found.task_f1[-1], own)  # each task has every class
-    read = analyze(
-        networks(), TRAIN, TEST, features=FEATURES, readouts=["linear"], recipe=RECIPE
-    )
-    for step, network in networks().items():
-        value, test = (network[:4](x).detach() for x in (every.x, tests))
-        mean, std = value.mean(0), value.std(0, correction=0)
-        kept = std > 0
-        scaled, tested = (((x - mean) / std)[:, kept].numpy() for x in (value, test))
-        fitted = LogisticRegression(max_iter=5000, tol=1e-8).fit(
-            scaled, every.y.numpy()
-        )
-        expected = right(torch.from_numpy(fitted.predict(tested)))
-        got = read.matrix("3", "linear").values[step]
-        np.testing.assert_allclose(got, expected, atol=1.01 / len(TEST[0]))
 
 
 def test_one_stream_however_it_is_given():
@@ -387,18 +354,3 @@ def test_classes_may_be_an_array_and_tasks_name_them_as_labels_do():
     own = replace(DATA, y=torch.tensor([7, 5])[DATA.y])
     with pytest.raises(InputError, match=r"classes \[0, 1\], missing in `classes`"):
         retrained(model, ["2"], classes=[7, 5], train=own, tasks=PARTS)
-
-
-def test_an_analysis_takes_the_numbers_of_the_outputs():
-    own = replace(DATA, y=DATA.y + 7)
-    model = Model({2: net(outputs=9)}, classes=[7, 8])
-    by_name = analyze(
-        model,
-        own,
-        own,
-        [[7], [8]],
-        ["1"],
-        readouts=["linear"],
-    )
-    by_place = analyze(model, DATA, DATA, PARTS, ["1"], readouts=["linear"])
-    assert by_name.measurements().equals(by_place.measurements())

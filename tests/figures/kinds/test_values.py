@@ -91,14 +91,6 @@ def test_nine_matrices_have_narrow_cells_so_that_they_fit_on_a_page():
     assert figures.matrix(StudyTables(measurements=rows)).get_figheight() < 10
 
 
-@pytest.mark.parametrize("few", [(["ewc"], 5), (["fel", "finetune", "ewc"], 1)])
-def test_sessions_take_two_methods_and_two_tasks(few):
-    learners, tasks = few
-    rows = invented.metrics(learners, tasks=tasks)
-    with pytest.raises(InputError, match=r"figures\.sessions"):
-        figures.sessions(StudyTables(metrics=rows))
-
-
 def test_bars_of_omegas_stand_side_by_side_in_the_order_of_appearances():
     (axes,) = papers.figure("omegas").axes
     assert seen.tick_names(axes)[:3] == ["Cumulative", "Finetune", "EWC"]

@@ -104,16 +104,6 @@ def test_one_network_that_is_right_on_all_examples_may_be_wrong_on_others():
     assert forgotten.low < 0 < forgotten.high
 
 
-def test_at_the_first_layer_nothing_is_inherited():
-    upstream = {1: AFTER[3], 2: AFTER[3]}
-    got = table(
-        upstream=upstream,
-        block={1: AFTER[1], 2: AFTER[2]},
-    )
-    inherited = got["inherited", None]
-    assert inherited.low == inherited.high == 0
-
-
 def test_no_interval_of_a_difference_leaves_what_is_possible():
     ceiling = np.ones((S, 90), bool)
     ceiling[1] = False

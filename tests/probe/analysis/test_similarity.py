@@ -47,7 +47,6 @@ def test_a_feature_is_like_itself_rotated_scaled_and_shifted(n, width):
 FEW = [
     (effective_rank, (1, 5)),
     (effective_rank, (5, 0)),
-    (Compared, (3, 2)),
 ]
 
 

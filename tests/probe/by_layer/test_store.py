@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -439,13 +438,6 @@ def test_a_valid_file_of_another_job_or_fingerprint_is_set_aside(
     shutil.copy(other.folder / name, store.folder / name)
     assert is_whole(store) == (name != FILE, name != CHECKPOINT)
     assert_set_aside(store, name)
-
-
-@pytest.mark.parametrize("number", [{"seconds": -1.0}, {"values": {"rank": 1e300}}])
-def test_a_number_out_of_range_is_a_corrupt_file(store, number):
-    store.write(Key(0), replace(MEASURED, **number))
-    assert len(store.contents()[1]) == 1
-    assert is_whole(store) == (True, True)
 
 
 def test_a_pipe_in_place_of_a_file_is_corrupt_and_is_not_waited_for(store):

@@ -245,7 +245,6 @@ def test_a_triangle_of_zeros_is_told_and_is_no_forward_transfer(tmp_path, above)
     [
         ("heavy.csv", (",".join([" " * 10**5 + ".5"] * 20) + "\n") * 20),
         ("wide.csv", "0," * 3000 + "0"),
-        ("long.csv", "0\n" * 3000),
         ("wide.npy", npy_header("(3000, 3000)", "'|u1'", bytes(9 * 10**6))),
         ("claims.npy", npy_header("(900, 900)", data=bytes(100))),
         ("pipe.csv", None),

@@ -38,7 +38,6 @@ def one_hot(rows):
 
 # The data, how they are read, and the value that the message names.
 CASES = [
-    (3, {}, "type int"),
     ({"train": 1, "test": 2}, {}, "'train', 'test'"),
     (TensorDataset(X[:0], Y[:0]), {}, "no examples"),
     (Broken(), {}, "item 4 of the data cannot be read: OSError: picture 4 is gone"),

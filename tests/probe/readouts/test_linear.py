@@ -13,7 +13,6 @@ from probe.readouts import linear
 from probe.readouts.linear import fit_linear
 from probe.readouts.pooling import Pooling
 from probe.readouts.readout import Linear
-from probe.readouts.standardization import standardization
 
 
 def digits() -> tuple[Tensor, Tensor]:
@@ -239,16 +238,6 @@ def test_what_has_not_converged_is_said(monkeypatch):
     model = fit_linear(x, y, 10)
     assert (model.converged, model.iterations) == (False, 3)
     assert "had not converged after 3 iterations" in model.notes[0]
-
-
-def test_standardised_as_scikit_learn_does():
-    x, _ = CASES["badly scaled"]
-    expected = StandardScaler().fit(x.double().numpy())
-    ours = standardization(x)
-    np.testing.assert_allclose(
-        ours(x).numpy(), expected.transform(x.double().numpy()), atol=1e-4
-    )
-    assert float(ours(x)[:, 1].abs().max()) == 0
 
 
 def test_its_settings_of_wide_features_are_those_of_the_pooling():

@@ -17,6 +17,7 @@ from probe.examples import Examples
 from probe.modules import tap
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.pooling import Layout, Pooling
+from probe.readouts.readout import Linear
 from probe.results.analyze import analyze
 from probe.training.recipe import Recipe
 from tests.laws.zoo.written import Written
@@ -666,7 +667,8 @@ def test_positions_of_an_encoder_are_not_those_that_a_decoder_reads():
     ]
 
 
-def test_examples_of_many_lengths_show_what_the_head_reads():
+@pytest.mark.parametrize("pool", ["bins", "mean"])
+def test_examples_of_many_lengths_show_what_the_head_reads(pool):
     """Of equal lengths alone, the last word seems to be a fixed position."""
     torch.manual_seed(0)
     ids = torch.randint(1, 9, (40, 12))
@@ -686,6 +688,7 @@ def test_examples_of_many_lengths_show_what_the_head_reads():
             [2, 3],
         ],
         ["blocks.1"],
-        readouts=["linear"],
+        readouts=[Linear(pool=pool)],
     )
-    assert any("at the last of 12 positions" in note for note in found.notes)
+    as_read = any("at the last of 12 positions" in note for note in found.notes)
+    assert as_read == (pool == "bins")

@@ -95,7 +95,8 @@ def scaled(x, test):
 
 
 @pytest.mark.parametrize("classes", [4, 6])  # of two there is nothing to learn from
-def test_nearest_class_mean_is_scikit_learns(classes):
+def test_nearest_class_mean_is_scikit_learns(classes, monkeypatch):
+    monkeypatch.setattr(readouts, "_COLUMNS", 64)
     x, y, test, truth = clouds()
     train, later = scaled(x, test)
     expected = NearestCentroid().fit(train, y.numpy()).predict(later)
@@ -112,6 +113,7 @@ def test_k_nearest_is_scikit_learns_whatever_fits_in_memory(
     monkeypatch,
 ):
     monkeypatch.setattr(readouts, "_COLUMNS", block)
+    monkeypatch.setattr(readouts, "_ROWS", block)
     x, y, test, _ = clouds()
     train, later = scaled(x, test)
     expected = KNeighborsClassifier(n_neighbors=k).fit(train, y.numpy()).predict(later)

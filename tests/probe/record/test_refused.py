@@ -33,12 +33,10 @@ EVERY = [
 ]
 PATTERNS = [
     (P, [f"er/{letter}.pt" for letter in "abcde"], "a.pt, b.pt, c.pt, d.pt and 1 more"),
-    ("nowhere/{task}.pt", [], "nowhere, which is not a folder"),
     ("{seed}{task}", EVERY, "'{seed}{task}'"),
     ("{seed:02}-{task}", EVERY, "'{seed:02}-{task}'"),
     ("", EVERY, "''"),
     ("{learner}/{learner}-{task}", ["a/b-1"], "a/b-1 has two values for {learner}"),
-    (P, EVERY[1:], "er/order-0/seed-0 has no checkpoint after 1"),
     (P, EVERY[:6], "ft/order-0/seed-1"),
 ]
 
@@ -57,29 +55,13 @@ def test_checkpoints_and_offline_networks_that_are_missing(tmp_path):
         Checkpoints.find(tmp_path / P, tmp_path / "off{seed}.pt")
 
 
-class Hostile:
-    """Would make a file when it is unpickled."""
-
-    def __reduce__(self):
-        return open, ("hostile-was-here", "w")
-
-
-STATES = [
-    (Hostile(), "code"),
-    ({"epoch": 3, "loss": 0.1}, "epoch, loss"),
-    ({"a": torch.ones(2).to_sparse()}, "Tensor at 'a'"),
-]
-
-
-@pytest.mark.parametrize(("content", "value"), STATES)
-def test_states(tmp_path, monkeypatch, content, value):
-    monkeypatch.chdir(tmp_path)
+def test_states(tmp_path):
+    path = tmp_path / "a.pt"
     with refused("a.pt", "No such file"):
-        load_state(tmp_path / "a.pt")
-    torch.save(content, tmp_path / "a.pt")
-    with refused("a.pt", value):
-        load_state(tmp_path / "a.pt")
-    assert not (tmp_path / "hostile-was-here").exists()
+        load_state(path)
+    torch.save({"a": torch.ones(2).to_sparse()}, path)
+    with refused("a.pt", "Tensor at 'a'"):
+        load_state(path)
 
 
 @pytest.mark.parametrize("has_sums", [True, False])
@@ -148,7 +130,6 @@ RECORDERS = [
     ({"learner": "offline"}, "'offline'"),
     ({"order": "a" * 81}, "order"),
     ({"seed": -1}, "-1"),
-    ({"batch_size": 0}, "batch_size"),
 ]
 
 
@@ -209,7 +190,6 @@ def damaged(folder):
 
 RECORDINGS = [
     (shutil.rmtree, "is not a folder"),
-    (lambda at: (at / RUN / "run.npz").unlink(), "no network"),
     (damaged, "run.npz is damaged"),
     (lambda at: (at / RUN / "task-1.pt").unlink(), "task-1.pt"),
     (

@@ -130,7 +130,7 @@ def test_a_plugin_counts_steps_of_a_watch(tmp_path):
 
 @pytest.mark.parametrize(
     "setting",
-    [{"every": 0}, {"tolerate": -1}, {"score": "accuracies"}],
+    [{"every": 0}, {"score": "accuracies"}],
 )
 def test_a_watch_refuses(setting):
     with pytest.raises(InputError, match=re.escape(str(*setting.values())[:8])):
@@ -153,7 +153,6 @@ LAZY = torch.nn.Sequential(torch.nn.LazyLinear(6))
             "task",
         ),
         (network(), {"diff": {"old": OLD}}, "dict"),
-        (network(), {}, "every="),
     ],
 )
 def test_a_recorder_refuses_what_cannot_be_watched(tmp_path, model, settings, named):

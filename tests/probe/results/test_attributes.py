@@ -3,8 +3,6 @@
 from copy import deepcopy
 from types import MethodType
 
-import numpy as np
-import pytest
 import torch
 from torch import nn
 
@@ -61,14 +59,6 @@ def trained():
     return networks
 
 
-def right(network):
-    rows = torch.isin(TEST[1], torch.tensor(TASKS[0]))
-    x, y = (half[rows] for half in TEST)
-    with torch.no_grad():
-        is_right = network(x).argmax(1) == y
-        return float(is_right.double().mean())
-
-
 def analyzed(networks):
     readouts = probe.Measure(readouts=["linear"], inherited=True)
     return probe.analyze(
@@ -79,22 +69,6 @@ def analyzed(networks):
         ["hidden1", "hidden2"],
         readouts=readouts,
     )
-
-
-def whole(result):
-    rows = result.causes().query(
-        "score == 'accuracy' and feature == '' and task_position.isna()"
-    )
-    return rows.set_index("quantity")["value"]
-
-
-def test_what_was_lost_is_that_of_the_networks_as_saved_and_no_class_competes_more():
-    networks = trained()
-    value = whole(analyzed(networks))
-    lost = right(networks[1]) - right(networks[2])
-    assert value["lost"] == pytest.approx(lost)
-    assert value["lost"] > 0.5
-    assert value["competition"] == 0
 
 
 def test_what_cannot_be_put_back_withholds_causes_and_own_change():
@@ -114,11 +88,3 @@ def test_what_cannot_be_put_back_withholds_causes_and_own_change():
     # Healthy networks have both.
     both = set(analyzed(trained()).layers()["quantity"])
     assert both >= {"own", "inherited"}
-
-
-def test_one_training_has_intervals_over_test_examples():
-    causes = analyzed(trained()).causes()
-    assert set(causes["scope"]) == {"network"}
-    assert np.isfinite(causes[["low", "high"]]).all(axis=None)
-    assert (causes["low"] <= causes["value"]).all()
-    assert (causes["value"] <= causes["high"]).all()

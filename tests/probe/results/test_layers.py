@@ -1,13 +1,8 @@
 """layers.csv where rows or controls are missing; tests/laws/test_layer_tables.py has the rest."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from probe.results.controls import control_rows
-from probe.results.run_directory import read_plan
-from probe.results.tables import read_predictions
 from tests.scenarios.probed import predicted, rows
 from tests.scenarios.tiny_run import Tiny, probed
 
@@ -46,19 +41,6 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     # Of two seeds and of three.
     for run, scope in ((study, "network"), (tiny, "training")):
         assert {row["scope"] for row in rows(run, "statements")} == {scope}
-
-
-def test_what_is_memorized_is_a_mean_over_orders(study):
-    share = {"there": 0.2, "back": 0.6}
-    predictions = read_predictions(read_plan(study.root), study.root)
-    control = {}
-    for job in predictions.by_learner()["finetune"]:
-        for row in predictions.readouts[job.name].values():
-            control[row] = share[job.order]
-    rows = control_rows(replace(predictions, control=control))
-    found = [row for row in rows if row["readout"] == "linear"]
-    assert {row["quantity"] for row in found} == {"selectivity"}
-    assert [row["control"] for row in found] == pytest.approx([0.4] * len(found))
 
 
 def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):

@@ -1,6 +1,5 @@
 """The run directory: its latest plan, and how far each job of it is."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -65,15 +64,6 @@ def test_a_directory_of_a_study_is_not_foreign(tmp_path, present):
         (tmp_path / name).write_text('{"name": "ti')
     refuse_foreign(tmp_path)
     refuse_foreign(tmp_path / "absent")
-
-
-@pytest.mark.parametrize("use", [refuse_foreign, read_plan])
-def test_a_directory_of_an_earlier_version_is_refused(tmp_path, use):
-    describe(tmp_path, TINY)
-    path = tmp_path / "study.json"
-    path.write_text(json.dumps({**json.loads(path.read_bytes()), "format": 8}))
-    with pytest.raises(InputError, match=r"an earlier version"):
-        use(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"[" * 10**5, b'{"plan": {}}'])

@@ -54,18 +54,6 @@ def test_an_offline_model_that_knows_nothing_is_no_ideal():
         assert omegas == expected
 
 
-@pytest.mark.parametrize(("kind", "level"), [("finetune", 0.5), ("pathnet", 0.75)])
-def test_a_learner_that_is_told_the_task_is_compared_with_offline_that_is_told_it(
-    kind, level
-):
-    few, half, most = ([[n, 4 - n], [4 - m, m]] for n, m in ((1, 1), (2, 2), (3, 3)))
-    own = {"multi": few} | ({"single": few} if kind != "pathnet" else {})
-    offline = {2: {"single": half, "multi": most}}
-    found = metrics({("offline", ""): offline, (kind, "0"): {2: own}})
-    assert found[kind, "pra[output]"] == 0.25
-    assert found[kind, "forgetting_strength[output]"] == level - 0.25
-
-
 def test_omegas_come_by_the_first_task_where_that_is_asked_for():
     """Both orders have 4 of 4 right on the second task, and 1 or 3 on the first."""
     runs = {("0", ((1, 3), (0, 4))), ("1", ((4, 0), (1, 3)))}

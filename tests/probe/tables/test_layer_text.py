@@ -111,13 +111,6 @@ def test_what_cannot_be_retained_has_its_reason():
 
 
 @pytest.mark.parametrize(
-    ("spread", "shown"), [(0, "60 [56, 64]"), (10, "at most 76"), (30, "cannot tell")]
-)
-def test_a_share_is_shown_where_its_interval_is_narrow(spread, shown):
-    assert retained_of(layer("conv3", 0.7, seeds=spread * APART)) == shown
-
-
-@pytest.mark.parametrize(
     ("accuracies", "name"),
     [
         ({("0", 0): 0.5}, "this network"),
@@ -133,11 +126,6 @@ def test_networks_are_counted_by_training(accuracies, name):
         rows.append({**cells, "order": order, "seed": seed, "value": value})
     tables = {"measurements": new_table("measurements", rows)}
     assert named_networks(tables, "ft") == name
-
-
-def test_nothing_is_stated_of_what_has_not_converged():
-    unfinished = layer("conv3", FORGOTTEN, 0.9, converged=False)
-    assert set(verdicts(unfinished).values()) == {"not converged"}
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ import copy
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.examples import Examples
 from probe.seeding import global_stream, stream
 from probe.training.costs import OpsMeter, one_pass_ops
 from probe.training.loop import fit
-from probe.training.recipe import Precision, Recipe
+from probe.training.recipe import Recipe
 
 K = 3
 
@@ -82,22 +82,3 @@ def test_a_training_is_its_passes(n: int, batches: int) -> None:
     )
     assert meter.total == 3 * n * PER_EXAMPLE
     assert meter.steps == 3 * batches
-
-
-@pytest.mark.parametrize("precision", ["fp32", "tf32", "bf16"])
-def test_a_meter_changes_no_bit(precision: Precision) -> None:
-    """Dropout and batch norm included."""
-    recipe = Recipe(epochs=2, batch_size=8, precision=precision)
-
-    def trained(meter: OpsMeter | None) -> list[Tensor]:
-        model = made()
-        fit(
-            model,
-            data(20),
-            recipe,
-            stream(0),
-            meter=meter,
-        )
-        return list(model.state_dict().values())
-
-    assert all(map(torch.equal, trained(OpsMeter()), trained(None)))

@@ -18,7 +18,6 @@ from tests.scenarios.learners.tiny_learners import (
     equal,
     learn,
     learner,
-    noisy_network,
     resumed,
     same,
     with_norm,
@@ -74,19 +73,6 @@ def test_a_learner_continued_from_its_state_is_the_learner(kind, given):
             assert torch.equal(whole.scores(x), other.scores(x))
     assert torch.equal(torch.get_rng_state(), before)
     assert all(torch.isfinite(each).all() for each in whole.model.state_dict().values())
-
-
-def test_lwf_with_nothing_to_remember_is_finetuning_bit_for_bit():
-    """In the first task, and with strength 0 in all, also where networks draw at random."""
-    kinds = ("finetune", {}), ("lwf", {"strength": 0.0}), ("lwf", {})
-    plain, none, own = (
-        learner(kind, model=noisy_network(), **given) for kind, given in kinds
-    )
-    for done, task in enumerate(digits(20).tasks[:3]):
-        for each in (plain, none, own):
-            each.learn(task)
-        assert same(none, plain)
-        assert same(own, plain) == (done == 0)
 
 
 def test_cumulative_and_offline_train_from_scratch_on_all_tasks_so_far():

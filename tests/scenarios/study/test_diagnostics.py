@@ -11,6 +11,7 @@ from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from scenarios.data.datasets import limited, load
 from scenarios.networks import mlp
+from tests.laws.test_constants import debiased
 from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, names, predicted, rows
 from tests.scenarios.tiny_run import Tiny, probed
 
@@ -28,19 +29,9 @@ def hidden(kept_study, job, tasks_seen):
 
 
 def plain_cka(x, y):
-    """Debiased linear CKA by Song et al. 2007, eq. 5, with whole Gram matrices."""
-
-    def hsic(a, b):
-        K = a @ a.T
-        L = b @ b.T
-        np.fill_diagonal(K, 0)
-        np.fill_diagonal(L, 0)
-        n = len(K)
-        one = np.ones(len(K))
-        both = np.trace(K @ L) + one @ K @ one * (one @ L @ one) / ((n - 1) * (n - 2))
-        return float(both - 2 / (n - 2) * (one @ K @ L @ one)) / (n * (n - 3))
-
-    return hsic(x, y) / (hsic(x, x) * hsic(y, y)) ** 0.5
+    """Debiased linear CKA, with whole Gram matrices."""
+    x, y = map(torch.from_numpy, (x, y))
+    return debiased(x, y) / (debiased(x, x) * debiased(y, y)) ** 0.5
 
 
 def rank(x):

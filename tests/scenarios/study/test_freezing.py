@@ -1,14 +1,13 @@
 """Studies of learners with frozen layers: which can have them, and what is in the checkpoints."""
 
 import pytest
-import torch
 
 from probe.errors import InputError
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions
 from scenarios.study.study_file import apply_flags, check_study
 from tests.scenarios.learners.tiny_learners import SMALL
-from tests.scenarios.study.test_same_fingerprint import RAW, results
+from tests.scenarios.study.test_same_fingerprint import RAW
 
 CANNOT = {
     "cumulative",
@@ -30,16 +29,3 @@ def test_a_learner_can_freeze_layers_or_is_refused_by_its_name(kind):
         return
     checked = check_study(raw, "tiny")
     assert apply_flags(checked, RunOptions(seeds=3)).learners == checked.learners
-
-
-@pytest.mark.parametrize(
-    ("settings", "stays"),
-    [({}, False), ({"freeze": ["hidden1"]}, True), ({"freeze": []}, False)],
-)
-def test_checkpoints_hold_the_same_frozen_layer(settings, stays, tmp_path):
-    raw = {**RAW, "learners": {"some": {"kind": "finetune", **settings}}}
-    _, _, checkpoints = results(raw, "some", tmp_path / "run")
-    first, last = (
-        checkpoints[tasks_seen].model["hidden1.1.weight"] for tasks_seen in (1, 2)
-    )
-    assert torch.equal(first, last) == stays

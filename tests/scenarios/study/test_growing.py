@@ -22,8 +22,6 @@ from tests.scenarios.probed import (
 from tests.scenarios.tiny_run import PROBED, TINY, measured
 
 STEPS = {*(f"output after {k}" for k in range(3)), "retrain of hidden1 after 2"}
-ER = "[learners.er]\nmemory_per_class = 2\n"
-FEATURES = ('"hidden1"', '"hidden1", "hidden2"')
 SIMILAR = "diagnostics of hidden1 after 2"
 LINEAR = {
     FINETUNE: {"linear of hidden1 after 1", "linear of hidden1 after 2"},
@@ -52,34 +50,6 @@ def status(tiny):
     with redirect_stdout(said := io.StringIO()):
         show_status(tiny.root)
     return said.getvalue()
-
-
-# The study that grows, what is asked for, and the measurements that are new then, by
-# job.
-GROWTH = {
-    "a learner": ("tiny", TINY + ER, {}, {"er.order-there.seed-0": STEPS}),
-    "a feature": (
-        "tiny",
-        TINY.replace(*FEATURES),
-        {},
-        {FINETUNE: {"retrain of hidden2 after 2"}},
-    ),
-}
-
-
-@pytest.mark.parametrize("growth", GROWTH)
-def test_only_additions_are_computed_and_the_tables_are_those_of_a_fresh_study(
-    fresh, growth, request
-):
-    base, toml, flags, added = GROWTH[growth]
-    grown = request.getfixturevalue(base)
-    before = measured(grown.root)
-    said = grown.run(toml, **flags)
-    assert before.items() < measured(grown.root).items()
-    assert names(grown, before) == added
-    fresh.ran(toml, **flags)
-    assert tables(grown) == tables(fresh)
-    assert "not shown" not in said
 
 
 def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(

@@ -18,7 +18,6 @@ from probe.training.costs import OpsMeter
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
 from scenarios.learners.catalog import LEARNERS
-from scenarios.learners.continual import ContinualLearner
 from scenarios.study import training
 from scenarios.study.study_file import check_study
 from scenarios.study.training import _DEVICE_FAILED, StudyNetworks
@@ -273,43 +272,17 @@ def test_a_device_that_fails_says_nothing_about_a_checkpoint(
     assert quarantine_notes(own.store.root) == []
 
 
-# The training on the first task
-
-RAW = {
-    "name": "alike",
-    "scenario": {
-        "data": "digits",
-        "classes_per_task": 2,
-        "train_limit": 6,
-        "test_limit": 4,
-    },
-    "network": {"name": "mlp", "features": ["hidden1"]},
-    "training": {"epochs": 2, "batch_size": 5},
-    "orders": {"there": [1, 2, 3, 4, 5], "back": [5, 4, 3, 2, 1]},
-    "probing": {"readouts": {"linear": "last"}, "diagnostics": False},
-}
-
-
-def test_it_is_not_inherited_nor_taken_from_other_code(tmp_path, monkeypatch):
-    """A user's learner may train otherwise than the one that it is derived from."""
-    study = check_study({**RAW, "learners": {"finetune": {}}}, "alike")
-    scenario = study.scenario.scenario(Location())
-    plan = made_plan(study, scenario)
-    job = next(job for job in jobs_of(plan) if job.learner == "finetune")
+def test_a_first_training_is_not_taken_from_other_code(tmp_path, monkeypatch):
+    """It is made by this code, made again by another, and then taken."""
+    _, plan, job, scenario = planned("finetune")
     store = store_of(plan, tmp_path, job)
-    theirs = type("Theirs", (ContinualLearner,), {})
-    assert (
-        training.first_task_store(plan, job, learner("finetune", of=theirs), store)
-        is None
-    )
-    task = scenario.reordered(job.tasks).tasks[0]
-    trained = []
+    task = scenario.tasks[0]
+    is_trained = []
     for code in ("this", "other", "other"):
         monkeypatch.setattr(training, "code_hash", lambda _, code=code: code)
         own = learner("finetune")
         own.begin(task)
         first = training.first_task_store(plan, job, own, store)
-        assert first is not None
         spared = training.train_first_task(first, own, task, task.train, OpsMeter())
-        trained.append(spared == 0)
-    assert trained == [True, True, False]
+        is_trained.append(spared == 0)
+    assert is_trained == [True, True, False]

@@ -134,7 +134,7 @@ def seeds_needed(estimate: Estimate, margin: float) -> int | None:
     share = abs(estimate.value - margin) / room
     needed = (
         n
-        for n in range(seeds + 1, _MOST)
+        for n in range(seeds + 1, _MOST + 1)
         if half_width(1, n) <= share * half_width(1, seeds)
     )
     return next(needed, None)

@@ -64,7 +64,7 @@ def doubts(competition, hybrids, examples):
     values = {("", "competition"): np.array([competition])}
     two = Fake(quantities=Fake(withheld="", values=values), changed=["a"])
     setting = Fake(
-        labels=[range(examples)],
+        labels=[range(examples), range(999)],
         has_new=False,
         hybrids=hybrids,
         models=Fake(notes=()),

@@ -194,6 +194,14 @@ def test_training_on_stored_examples(after, table, remedy, names, k):
     )
 
 
+def test_the_head_is_that_of_the_network_whatever_the_blocks_are(before, after, table):
+    blocks = {"first": "0.*", "second": "1.*"}
+    result = probe.diff(before, after, OLD, NEW, train=STORED, blocks=blocks)
+    of_blocks = result.remedies.set_index("remedy")
+    name = "the head fine-tuned on 5 a class"
+    assert of_blocks.loc[name, "old"] == table.loc[name, "old"]
+
+
 def test_a_users_remedy_gets_copies(before, after):
     def worse(first, last):
         for parameter in [*first.parameters(), *last.parameters()]:
@@ -231,6 +239,26 @@ def test_the_best_of_sixty_equal_remedies_is_not_better():
             results.append(gain.low <= 0 <= gain.high)
     assert np.mean(covered) >= 0.95
     assert np.mean(flattered) < 0.9
+
+
+def test_none_of_sixty_equal_remedies_is_recommended():
+    """But for 5 % of simulations: of 40, 6 are more than chance."""
+    draw = np.random.default_rng(0)
+    rows = np.arange(400)
+    recommended = 0
+    for _ in range(40):
+        base = draw.random((1, 400)) < 0.7
+        flips = draw.random((60, 400)) < 0.2
+        values = np.where(flips, draw.random((60, 400)) < 0.7, base)
+        scores = np.concatenate([base, values]).astype(float)
+        kinds = [AS_IT_IS, *map(str, range(60))]
+        remedies = [
+            Remedy(name=kind, kind=kind, scores=x)
+            for kind, x in zip(kinds, scores, strict=True)
+        ]
+        measured = measure(remedies, rows < 200, rows % 2 == 0, is_accuracy=True)
+        recommended += any(row.is_recommended for row in measured)
+    assert recommended < 6
 
 
 def test_ranks_come_from_one_half_and_numbers_from_the_other():

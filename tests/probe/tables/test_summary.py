@@ -63,6 +63,17 @@ UNEQUAL = [
 ]
 
 
+def test_what_was_not_measured_counts_nowhere():
+    rows = [
+        pra(0, "0", 0.4),
+        pra(0, "1", math.nan),
+        pra(1, "0", math.nan),
+    ]
+    (row,) = summarize(table(*rows)).itertuples()
+    assert (row.mean, row.seeds) == (0.4, 1)
+    assert summarize(table(rows[1])).empty
+
+
 def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
     values = np.random.default_rng(0).random((2, 3, 4, 5, 4))
     rows = []
@@ -105,6 +116,26 @@ def test_rows_that_cannot_be_are_refused(average, last, told):
         average(table(pra(0, "0", 0.5), last))
 
 
+@pytest.mark.parametrize(("orders", "expected"), [(1, [0.8, 0.2]), (2, [0.5, 0.5])])
+def test_f1_of_networks_without_an_order_is_of_the_tasks_at_each_position(
+    orders, expected
+):
+    at = {
+        "metric": "f1",
+        "feature": "conv1",
+        "depth": 1,
+        "tasks_seen": 2,
+    }
+    rows = []
+    for o, (k, task) in product(range(orders), enumerate("ab")):
+        place = {"task": task, "task_position": 1 + abs(o - k)}
+        rows.append(a_row(0, str(o), 0.1, **at, **place))
+    for task, j, value in (("a", 1, 0.8), ("b", 2, 0.2)):
+        rows.append(a_row(0, "", value, "offline", **at, task=task, task_position=j))
+    summary = summarize(table(*rows)).query("learner == 'offline'")
+    assert summary["mean"].tolist() == pytest.approx(expected)
+
+
 pairs = st.lists(
     st.tuples(st.integers(0, 3), st.floats(0, 1)),
     min_size=1,
@@ -130,6 +161,31 @@ def test_a_spread_is_numpys_and_neither_order_nor_nan_changes_a_bit(pairs, data)
     )
     other = mean_over_seeds(data.draw(st.permutations(pairs + missing)))
     assert repr(other) == repr(spread)
+
+
+def test_of_several_steps_and_readouts_the_last_step_of_retraining_is_summarized():
+    """The untrained network's last step is 0; other readouts and variants are other measures."""
+    rows = [
+        pra(0, "0", 0.1, tasks_seen=1, readout="retrain"),
+        pra(0, "0", 0.2, tasks_seen=3, readout="retrain"),
+        pra(0, "0", 0.4, tasks_seen=4, readout="linear"),
+        pra(0, "0", 0.5, tasks_seen=3, readout="retrain@2"),
+        pra(0, "0", 0.6, tasks_seen=3, feature="output", depth=2),
+        pra(
+            0,
+            "",
+            0.8,
+            tasks_seen=0,
+            learner="untrained",
+            readout="retrain",
+        ),
+    ]
+    means = summarize(table(*rows)).set_index(["learner", "feature"])["mean"].to_dict()
+    assert means == {
+        ("er", "conv1"): 0.2,
+        ("er", "output"): 0.6,
+        ("untrained", "conv1"): 0.8,
+    }
 
 
 def test_pra_by_step_is_a_mean_over_seeds_of_means_of_orders_for_each_readout():

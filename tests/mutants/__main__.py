@@ -15,7 +15,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,11 @@ def names_of_tests(change, tests_of):
             if place.startswith(f"{change.file}:"):
                 calling |= set(own)
         tests = sorted(calling, key=lambda test: test[1])
-    return [name for name, _ in tests]
+    # Those of a file in one go: its fixtures are set up once, as in a run of all tests.
+    names_of_file = defaultdict(list)
+    for name, _ in tests:
+        names_of_file[name.partition("::")[0]].append(name)
+    return [*chain(*names_of_file.values())]
 
 
 def outcome(tests, copy):

@@ -148,6 +148,7 @@ def test_halves_examples_and_trainings_are_drawn_by_the_seed(
         is_ours = name.startswith("probe.")
         if is_ours and getattr(module, "stream", None) is stream:
             monkeypatch.setattr(module, "stream", watched)
+    monkeypatch.setattr("probe.before_after.remedies.STEPS", 1)
     probe.diff(before, after, OLD, NEW, train=STORED, seed=1000)
     by_seed = {name for name, seed in least.items() if seed >= 1000}
     assert by_seed == {"half", "stored", "batches", "new head"}

@@ -4,7 +4,8 @@ x: left, points of accuracy (of 100) that were forgotten, from causes.csv; right
 accuracy of a readout in %, from layers.csv; y: the layer, from input to output; a pair
 of panels for each learner. Left, bars with 95 % intervals add up to what was forgotten.
 Right, a dot is what is still there, a band goes from an untrained network to one that
-was trained on all tasks at once, and a tick is the accuracy right after each task.
+was trained on all tasks at once, and a tick is the accuracy right after each task, where
+some of this was never learned.
 
 A bar far to the right and a dot far to the right agree where a readout learns its way
 around a changed layer: the layer cost points, and still holds the tasks.
@@ -163,7 +164,7 @@ def _describe(page: Page, shown: Sequence[Answer]) -> None:
         "; ".join(f"{word_of(word)}: {CAUSE_VERDICTS[word]}" for word in words),
         f"Dots: accuracy of the readout {captions.together(readouts)} after all tasks, "
         "hollow if it is below that of an untrained network; bands: from there to a "
-        "network that was trained on all tasks at once; ticks: right after each task"
+        "network trained on all tasks at once; ticks: after each task, if some was not learned"
         if readouts
         else "",
         readouts=readouts,

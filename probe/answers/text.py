@@ -175,9 +175,10 @@ _LEGEND = (
 
 def legend(answers: Sequence[Answer]) -> Iterator[str]:
     """Yield how to read the table of answers, and a line for each verdict in it."""
-    if any(answer.has_causes for answer in answers):
+    lines = [line for answer in answers for line in answer.layers]
+    if lines:
         yield from _LEGEND
-    yield from meanings({line.verdict for answer in answers for line in answer.layers})
+    yield from meanings({line.verdict for line in lines})
 
 
 def meanings(verdicts: Collection[str]) -> Iterator[str]:

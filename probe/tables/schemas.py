@@ -94,7 +94,7 @@ CAUSE_VERDICTS: Mapping[str, str] = {
     "costs": "its change does harm, and undoing it repairs",
     "repairs": "undoing it repairs; its change alone does no harm",
     "breaks": "its change does harm; undoing it alone repairs nothing",
-    "harms": "only one is shown: its change does harm, or undoing it repairs",
+    "harms": "its change does harm, or undoing it repairs: not all of it is shown",
     "helps": "its change serves the old tasks, and undoing it hurts",
     "together": "it does something only together with other layers",
     "depends": "what its change does depends on the other layers",

@@ -356,7 +356,7 @@ def drawn(figure):
             if isinstance(container, BarContainer):
                 shown += of_bars(axes, container)
         for artist, place, number, interval in shown:
-            is_named = look(artist) in names and panel != "Still there (%)"
+            is_named = look(artist) in names and panel != "Accuracy (%)"
             if is_named and place is not None:
                 found.add((panel, names[look(artist)], place, number, *interval))
         if any(isinstance(mesh, QuadMesh) for mesh in axes.collections):

@@ -1,7 +1,8 @@
 """The law of keys: a changed input moves the results that depend on it, and no other.
 
 Every setting of a study is altered in turn by its type, every other input by hand; see
-`tests.laws.keys`. A setting without a rule, or one that no value alters, fails.
+`tests.laws.keys`. A setting without a rule fails, and a name of settings of which no
+value alters any.
 """
 
 import sys

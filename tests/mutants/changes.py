@@ -112,7 +112,7 @@ def guards_of(file, source):
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in names:
                 number = ast.unparse(value)
                 if re.fullmatch(r"[-\d.e* ]+", number):
-                    step = "* 1.1" if "." in number else "+ 1"
+                    step = "* 1.1" if {*".e"} & {*number} else "+ 1"
                     moved = change_of(file, source, value, f"({number}) {step}")
                     yield ast.unparse(node), moved
 

@@ -38,6 +38,15 @@ def test_dots_are_what_is_still_there_between_untrained_and_joint(names):
         solid = [x for x in held.lines if x.get_linestyle() == "-" and x not in dots]
         starts = [100 * line.untrained for line in layers if line.joint is not None]
         assert [x.get_xdata()[0] for x in solid] == pytest.approx(starts)
+        ends = [100 * line.joint for line in layers if line.joint is not None]
+        assert [x.get_xdata()[1] for x in solid] == pytest.approx(ends)
+        hollow = [dot.get_markerfacecolor() == "white" for dot in dots]
+        assert hollow == [line.below_untrained for line in layers if line.held]
+        ticks = [x.get_xdata()[0] for x in held.lines if x.get_marker() == "|"]
+        learned = [line for line in layers if line.never_learned]
+        assert ticks == pytest.approx(
+            [100 * (line.joint - line.never_learned.value) for line in learned]
+        )
     assert seen.text_faults(figure) + seen.hidden_data(figure) == []
 
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 import probe
 from probe.before_after.watching import TooMuchLost, Watch
@@ -98,6 +99,11 @@ def test_it_stops_where_more_is_lost_for_sure_and_keeps_the_network_of_the_test_
     assert is_good.iloc[:-1].all()
     assert not is_good.iloc[-1]
     assert error.diff.answer.lost.low == table.lost_low.iloc[-1]
+    if score == "loss":
+        first = network()
+        first.load_state_dict(states[1])
+        expected = -cross_entropy(first.eval()(OLD.x), OLD.y).item()
+        assert table.old.iloc[0] == pytest.approx(expected, abs=1e-6)
     good = torch.load(error.last_good, weights_only=True)
     assert same_state(good, states[error.step - 3])
     assert error.last_good.is_relative_to(tmp_path)

@@ -73,10 +73,14 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         panels = grid[each * k : each * (k + 1)]
         _name_layers(panels, answer)
         if has_causes:
-            if k:
-                panels[0].sharex(grid[0])
             _draw_costs(panels[0], answer.layers)
         _draw_held(panels[-1], answer.layers)
+    if has_causes:
+        # Not by `sharex`: axes of a user may share theirs with others already.
+        costs = grid[::2]
+        ends = [axes.get_xlim() for axes in costs]
+        for axes in costs:
+            axes.set_xlim(np.min(ends), np.max(ends))
     page.legend(_KEYS if has_causes else _KEYS[1:], "Lines on bars are 95 % intervals")
     _describe(page, shown)
     most = max(len(answer.layers) for answer in shown)
@@ -163,8 +167,8 @@ def _describe(page: Page, shown: Sequence[Answer]) -> None:
         "accounts for; with more classes that compete they add up to what was forgotten",
         "; ".join(f"{word_of(word)}: {CAUSE_VERDICTS[word]}" for word in words),
         f"Dots: accuracy of the readout {captions.together(readouts)} after all tasks, "
-        "hollow if it is below that of an untrained network; bands: from there to a "
-        "network trained on all tasks at once; ticks: after each task, if some was not learned"
+        "hollow if it is below that of an untrained network; bands: from there to that of "
+        "joint training; ticks: right after the task, where some of this was never learned"
         if readouts
         else "",
         readouts=readouts,

@@ -70,7 +70,7 @@ class RemedyLine:
 
 @immutable
 class Answer:
-    """Which block's change cost the old score, and what would bring that back.
+    """The answer on a pair: whose change cost the old score, and what would bring that back.
 
     Attributes:
         score: The name of the score.

@@ -28,7 +28,7 @@ _MOST = 0.5  # of what was lost, beyond which a block is opened
 
 @immutable(eq=False)
 class Blame:
-    """What each block accounts for, as sets of blocks put back show.
+    """The part of what was lost that each block accounts for, by sets of blocks put back.
 
     Attributes:
         parts: The blocks.

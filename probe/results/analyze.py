@@ -162,7 +162,12 @@ def analyze(
     # Networks by seed may hold arrays, which are compared by element.
     trains_offline = isinstance(offline, str) and offline == "train"
     with explained_pair(model.network, train, tasks):
-        _check_settings(measurements, recipe)
+        # Invalid settings are refused before any data are read.
+        RetrainSettings(
+            recipe=Recipe() if recipe is None else recipe,
+            cache=_cache(measurements),
+            multiples=measurements.probing.budget,
+        )
         model, recording, examples = _complete(model, train, test, tasks)
         if recipe is None:
             recipe = Recipe().long_enough(len(examples.splits["train"]))
@@ -211,15 +216,6 @@ def _run_name(root: Path | None) -> str:
 
 def _cache(measurements: Measure) -> CacheSettings:
     return measurements.cache or CacheSettings()
-
-
-def _check_settings(measurements: Measure, recipe: Recipe | None) -> None:
-    """Raise InputError for invalid settings, before any data are read."""
-    RetrainSettings(
-        recipe=Recipe() if recipe is None else recipe,
-        cache=_cache(measurements),
-        multiples=measurements.probing.budget,
-    )
 
 
 def _describe(

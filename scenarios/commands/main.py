@@ -8,7 +8,7 @@ it; 141 if the pipe that it prints to was closed.
 
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC
 from typing import NoReturn
 
@@ -30,7 +30,12 @@ def main() -> None:
     try:
         # Signals outermost: output that cannot be written must not keep the process
         # from ending.
-        with stoppable(), printed(), _user_code():
+        with (
+            stoppable(),
+            printed(),
+            # A shell that completes a word runs no user code, and exits.
+            nullcontext() if "_PROBE_COMPLETE" in os.environ else no_exit(),
+        ):
             code = _command()
         sys.exit(code)
     except InputError as error:
@@ -60,11 +65,6 @@ def main() -> None:
         if stop.code in STOPPED:
             say(HOW_TO_GO_ON)
         raise
-
-
-def _user_code() -> AbstractContextManager[None]:
-    """Run user code within the block; a shell that completes a word runs none, and exits."""
-    return nullcontext() if "_PROBE_COMPLETE" in os.environ else no_exit()
 
 
 def _command() -> int:

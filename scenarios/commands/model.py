@@ -113,7 +113,9 @@ def _tasks(
     runs: Recording | ForeignRuns | None, options: ModelOptions
 ) -> TaskClasses | None:
     """Return the classes of each task, None if the data have tasks."""
-    named = options.tasks and as_tasks(classes_of_tasks(options.tasks))
+    named = None
+    if options.tasks is not None:
+        named = as_tasks(classes_of_tasks(options.tasks))
     if isinstance(runs, Recording):
         return runs.checked_tasks(named)
     return named or (runs.tasks if runs else None)

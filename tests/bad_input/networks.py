@@ -112,6 +112,7 @@ MISTAKES = {
     model("Pair"): ("tuple",),
     model(tasks="0-1,2"): ("[3]",),
     model(tasks="3-2,0-1"): ("'3-2,0-1'",),
+    model(tasks="''"): ("--tasks expects",),
     model(data="leaving"): ("ownnets:leaving", "SystemExit"),
     model(data="data_untested"): ("'2-3'",),
     f"{model()} --readouts Linear": ("'Linear'", "'linear'"),

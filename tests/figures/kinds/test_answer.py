@@ -1,5 +1,6 @@
 """The figure of the answer: its marks are the numbers of the record."""
 
+import matplotlib.pyplot as plt
 import pytest
 
 import figures
@@ -48,6 +49,11 @@ def test_dots_are_what_is_still_there_between_untrained_and_joint(names):
             [100 * (line.joint - line.never_learned.value) for line in learned]
         )
     assert seen.text_faults(figure) + seen.hidden_data(figure) == []
+
+
+def test_axes_that_share_theirs_with_others_are_drawn_on():
+    _, (_, axes) = plt.subplots(1, 2, sharex=True)
+    assert figures.answer(StudyTables(**tables()), axes, panel=3) is axes
 
 
 def test_without_causes_one_panel_a_method_shows_what_is_still_there():

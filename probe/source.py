@@ -11,9 +11,10 @@ import ast
 import inspect
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import _lru_cache_wrapper, partial
+from functools import _lru_cache_wrapper, lru_cache, partial
 from importlib import metadata
 from importlib.util import resolve_name
 from itertools import accumulate
@@ -98,15 +99,15 @@ class _Code:
             dotted name of its module, and the module if it is loaded.
         metrics: The names of the functions in a file that are marked as metrics.
         pieces: The hashes of classes and functions that are in no file, by name.
-        versions: The names and versions of installed distributions.
+        versions: The name and version of the distribution of each installed file.
     """
 
     def __init__(self) -> None:
         self.trees: dict[str, ast.AST] = {}
         self.unread: list[tuple[str, str, ModuleType | None]] = []
-        self.metrics: dict[str | None, set[str]] = {}
+        self.metrics: defaultdict[str | None, set[str]] = defaultdict(set)
         self.pieces: dict[str, str] = {}
-        self.versions: set[str] = set()
+        self.versions: dict[str, str] = {}
 
     def hash(self) -> str:
         """Return the hash of all code that was added, and of the code that it uses.
@@ -115,17 +116,20 @@ class _Code:
         """
         while self.unread:
             self._read(*self.unread.pop())
-        metrics = {file: self.metrics.get(file, set()) for file in self.trees}
         names = set[str]()
         for file, tree in self.trees.items():
-            names |= _names(_without(tree, metrics[file]))
+            names |= _names(_without(tree, self.metrics[file]))
         hashes = []
         for file, tree in self.trees.items():
             # Only by the name of the file: elsewhere a project may lie in another folder.
-            counted = _without(tree, metrics[file] - names)
+            counted = _without(tree, self.metrics[file] - names)
             hashes.append((Path(file).name, syntax_hash(counted)))
         return digest(
-            [sorted(hashes), sorted(self.pieces.items()), sorted(self.versions)]
+            [
+                sorted(hashes),
+                sorted(self.pieces.items()),
+                sorted(set(self.versions.values())),
+            ]
         )
 
     def add(self, thing: object) -> None:
@@ -191,14 +195,14 @@ class _Code:
 
     def _file(self, file: str | None, name: str, module: ModuleType | None) -> None:
         """Add the file of a module: its text if it is the user's, else the version."""
-        if file is None or file in self.trees:
+        if file is None or file in self.trees or file in self.versions:
             return
         owner = _owner(file)
         if owner == "user":
             self.trees[file] = parsed(Path(file).read_bytes())
             self.unread.append((file, name, module))
         elif owner == "installed":
-            self.versions.add(_version(name.partition(".")[0], file))
+            self.versions[file] = _version(name.partition(".")[0], file)
 
     def _read(self, file: str, name: str, module: ModuleType | None) -> None:
         """Add everything that a user's file reaches: by its text, its names, and its import."""
@@ -210,7 +214,7 @@ class _Code:
             return
         for score in (entry.score for entry in marked_in(vars(module), MetricEntry)):
             home = _file_of(sys.modules.get(getattr(score, "__module__", "")))
-            self.metrics.setdefault(home, set()).add(getattr(score, "__name__", ""))
+            self.metrics[home].add(getattr(score, "__name__", ""))
         for loaded in vars(module).get(_LOADED, ()):
             if (origin := _file_of(sys.modules.get(loaded))) and _owner(
                 origin
@@ -344,6 +348,7 @@ def syntax_hash(source: Source) -> str:
     return digest(tree.value if isinstance(tree, ast.Constant) else _text(tree))
 
 
+@lru_cache(maxsize=32)
 def parsed(text: bytes | str) -> ast.AST:
     """Return the syntax tree of a text; of one that does not parse, the text as a constant."""
     try:

@@ -31,12 +31,15 @@ def new_table(name: str, rows: Iterable[Any] = ()) -> pd.DataFrame:
             missing.
     """
     schema = SCHEMAS[name]
-    cells = rows if isinstance(rows, pd.DataFrame) else list(rows)
-    frame = pd.DataFrame(cells, columns=list(schema), dtype=object)
-    texts = {column: "" for column, kind in schema.items() if kind.dtype == TEXT.dtype}
-    return frame.fillna(texts).astype(
-        {column: kind.dtype for column, kind in schema.items()}
-    )
+    frame = pd.DataFrame(rows, columns=list(schema), dtype=object)
+    columns = {}
+    for column, kind in schema.items():
+        # In arrays: each step of a series costs as much as its conversion.
+        values = frame[column].array
+        if kind.dtype == TEXT.dtype:
+            values = values.fillna("")
+        columns[column] = pd.array(values, dtype=kind.dtype)
+    return pd.DataFrame(columns)
 
 
 def all_tables(**tables: pd.DataFrame) -> Tables:

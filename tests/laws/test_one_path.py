@@ -233,6 +233,7 @@ def narrowed(plan, learners=None, features=None, readouts=None, **part):
 
 WITHOUT_BLOCKS = probe.Measure(**LABELS, hybrids=0, inherited=False)
 LINEAR = probe.Measure(**LABELS, readouts=["linear"])
+SOAK = pytest.mark.soak
 SEED = {"names": "*seed1*"}
 ORDER = {"names": "*order1*", "offline": "train"}
 SECOND = {"measure": WITHOUT_BLOCKS, "features": ["second"], **SEED}
@@ -240,7 +241,7 @@ SECOND = {"measure": WITHOUT_BLOCKS, "features": ["second"], **SEED}
 # two workers see tests/scenarios/commands/test_model_command.py.
 WAYS = [
     (CLASS, by_recorder, {}, {}),
-    (CLASS, by_recorder_and_command, {}, {}),
+    pytest.param(CLASS, by_recorder_and_command, {}, {}, marks=SOAK),
     (CLASS, in_memory, {}, {"orders": {"0": (0, 1, 2)}}),
     (CLASS, by_files, SEED, {"seeds": (1,)}),
     (CLASS, by_files, ORDER, {"orders": {"1": (1, 2, 0)}}),
@@ -251,7 +252,7 @@ WAYS = [
         {"measure": LINEAR, **SEED},
         {"readouts": ["linear"], "seeds": (1,)},
     ),
-    (TASK, by_recorder, {}, {}),
+    pytest.param(TASK, by_recorder, {}, {}, marks=SOAK),
     (TASK, by_recorder_and_command, {}, {}),
     (TASK, by_paths, {}, {"learners": "er"}),
     (TASK, by_files, {"names": "model*", "out": "written"}, {"learners": "er"}),

@@ -54,11 +54,9 @@ SHAPES = {
     "60 tasks": (["finetune", "er"], CNN3, 60, 2, "single"),
     "one of their own": (["finetune", "cumulative", "geppnet"], CNN3, 2, 1, ""),
 }
-QUICK, LEARNERS, MANY, NETWORKS, LONGEST, *_ = SHAPES
-MARKS = dict.fromkeys(SHAPES, pytest.mark.slow) | {
-    QUICK: (),
-    **dict.fromkeys((LEARNERS, MANY, LONGEST), pytest.mark.soak),
-}
+QUICK, _, _, NETWORKS, *_ = SHAPES
+SOAK = pytest.mark.soak
+MARKS = {QUICK: (), NETWORKS: pytest.mark.slow}
 NEEDS = {name: figure_of(name).NEEDS for name in KINDS}
 # These need sweeps: their own tests draw them in several shapes.
 EXEMPLARS = {name for name in KINDS if NEEDS[name].startswith("a kind of method")}
@@ -67,7 +65,7 @@ PAIRS = []
 for shape, name in product(SHAPES, sorted(set(KINDS) - EXEMPLARS)):
     # A panel for each layer of every network: a quarter of a minute.
     is_large = name == "bias" and shape == NETWORKS
-    marks = pytest.mark.soak if is_large else MARKS[shape]
+    marks = SOAK if is_large else MARKS.get(shape, SOAK)
     PAIRS.append(pytest.param(shape, name, marks=marks))
 
 

@@ -189,7 +189,7 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
 FIRST, *LATER = Recipe.__pydantic_fields__
 CHANGES = [
     (f"retraining.{FIRST}", OTHER[FIRST]),
-    ("training.precision", OTHER["precision"]),
+    ("training.precision", "bf16"),
     ('probing.readouts."linear:2"', {"steps": "last"}),
     ("probing.readouts.linear.steps", "last"),
     ("probing.controls", ["labels", "exclusion"]),
@@ -203,8 +203,8 @@ CHANGES = [
 ]
 MORE = [(f"retraining.{setting}", OTHER[setting]) for setting in LATER]
 MORE += [
-    ("training.init", OTHER["init"]),
-    ("training.clip_norm", OTHER["clip_norm"]),
+    ("training.init", "murata"),
+    ("training.clip_norm", 0.05),
     ("probing.budget", [2]),
     ("storage", "bf16"),
     ("network.name", "mlp"),

@@ -87,25 +87,32 @@ def _guilty(answer: Answer) -> str:
     return "by which layers is not shown"
 
 
-def answer_lines(answer: Answer) -> Iterator[tuple[str, str]]:
-    """Yield the lines of an answer, each with the verdict of its layer, if it has one.
+def answer_lines(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
+    """Yield the lines of answers, each with the verdict of its layer, and how to read them.
 
-    A line has at most 80 columns, but a command that can be pasted is not broken.
+    A line has at most 80 columns, but a command that can be pasted is not broken. Bars
+    have one scale, so that methods can be compared.
     """
-    for line in wrap(f"{answer.method} {headline(answer)}", WIDTH):
+    layers = [line for answer in answers for line in answer.layers]
+    largest = max((line.cost.value for line in layers if line.cost), default=0)
+    for answer in answers:
+        for line in wrap(f"{answer.method} {headline(answer)}", WIDTH):
+            yield line, ""
+        if answer.layers:
+            verdicts = [line.verdict for line in answer.layers]
+            lines = _table_lines(answer, largest)
+            yield from zip(lines, ["", "", *verdicts], strict=True)
+        for line in wrapped("believe", answer.belief):
+            yield line, ""
+        yield f"{'next':<{_TITLE}}{answer.next}", ""
+        yield "", ""
+    for line in _legend(layers):
         yield line, ""
-    if answer.layers:
-        verdicts = [line.verdict for line in answer.layers]
-        yield from zip(_table_lines(answer), ["", "", *verdicts], strict=True)
-    for line in wrapped("believe", answer.belief):
-        yield line, ""
-    yield f"{'next':<{_TITLE}}{answer.next}", ""
 
 
-def _table_lines(answer: Answer) -> Iterator[str]:
+def _table_lines(answer: Answer, largest: float) -> Iterator[str]:
     """Yield a header of two lines, and a line for each layer of an answer."""
     has_held = any(line.held for line in answer.layers)
-    largest = max((line.cost.value for line in answer.layers if line.cost), default=0)
     causes = [_cause(line, largest) for line in answer.layers]
     of_causes = max([_CAUSE, *map(len, causes)])
     # Long ends of intervals take their columns from the names.
@@ -157,13 +164,10 @@ def _content(line: LayerLine) -> str:
     return f"{untrained} {scale} {points(line.joint)}"
 
 
-def answers_as_text(answers: Iterable[Answer]) -> str:
+def answers_as_text(answers: Sequence[Answer]) -> str:
     """Return answers as plain text, with a line between them, and what verdicts mean."""
-    shown = list(answers)
-    lines = []
-    for answer in shown:
-        lines += [*(line for line, _ in answer_lines(answer)), ""]
-    return printable("\n".join([*lines, *legend(shown)]).rstrip(), "\n")
+    lines = [line for line, _ in answer_lines(answers)]
+    return printable("\n".join(lines).rstrip(), "\n")
 
 
 _LEGEND = (
@@ -173,12 +177,11 @@ _LEGEND = (
 )
 
 
-def legend(answers: Sequence[Answer]) -> Iterator[str]:
+def _legend(layers: Sequence[LayerLine]) -> Iterator[str]:
     """Yield how to read the table of answers, and a line for each verdict in it."""
-    lines = [line for answer in answers for line in answer.layers]
-    if lines:
+    if layers:
         yield from _LEGEND
-    yield from meanings({line.verdict for line in lines})
+    yield from meanings({line.verdict for line in layers})
 
 
 def meanings(verdicts: Collection[str]) -> Iterator[str]:

@@ -134,7 +134,8 @@ class Answer:
             f"{cut(title, width):<{width}} "
             f"{'accounts for [95 %]':<26}{'put back: old':>14}{new}"
         )
-        largest = max(abs(line.share.value) for line in blocks)
+        # Of both tables: their bars have one scale.
+        largest = max(abs(line.share.value) for line in self.blocks + self.inside)
         for line in blocks[:_LINES]:
             length = bar(line.share.value, largest)
             share = f"{self.interval(line.share):<19} {length}"

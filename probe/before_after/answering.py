@@ -165,4 +165,6 @@ class Evidence(Findings):
             yield "without new examples remedies have no price, and are not ranked"
         elif not self._recommended():
             yield "no remedy is shown to be better on old and new together"
+        else:
+            yield "remedies: measured on the half of the examples that did not choose them"
         yield from self.setting.models.notes

@@ -208,7 +208,6 @@ MORE += [
     ("probing.budget", [2]),
     ("storage", "bf16"),
     ("network.name", "mlp"),
-    ("scenario.classes_per_task", 2),
     ("learners.finetune.loss_classes", "seen"),
 ]
 for name, kind in READOUTS.items():
@@ -246,8 +245,6 @@ def test_a_run_that_goes_on_with_another_setting_is_as_one_begun_with_it(
     study = changed(base, path, value)
     if path == "network.name":
         study = changed(study, "network.features", ["hidden1"])
-    if path == "scenario.classes_per_task":
-        study = changed(study, "orders.swapped", [3, 1, 2, 5, 4])
     shutil.copytree(folder, tmp_path / "study")
     grown = run(tmp_path / "study", study)
     fresh = run(tmp_path / "fresh", study)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from probe.answers.record import Answer
 from probe.answers.study import answers
-from probe.answers.text import answer_lines, legend
+from probe.answers.text import answer_lines
 from probe.errors import printable
 from probe.results.run_directory import next_of
 from probe.tables.folder import read_tables
@@ -66,13 +66,9 @@ def show_outcome(
 def _show_answers(answered: Sequence[Answer]) -> None:
     """Print the answers on the first methods, each layer in the color of its verdict."""
     console = Console()
-    for answer in answered[:_MOST_ANSWERS]:
-        for line, verdict in answer_lines(answer):
-            text = Text(printable(line), _STYLES.get(verdict, ""))
-            console.print(text, soft_wrap=True)
-        console.print()
-    for row in legend(answered[:_MOST_ANSWERS]):
-        console.print(printable(row), style="dim", markup=False, highlight=False)
+    for line, verdict in answer_lines(answered[:_MOST_ANSWERS]):
+        text = Text(printable(line), _STYLES.get(verdict, ""))
+        console.print(text, soft_wrap=True)
     if len(answered) > _MOST_ANSWERS:
         show_line(f"{len(answered) - _MOST_ANSWERS} more methods: see the page")
 

@@ -65,6 +65,13 @@ def test_a_verdict_stands_in_the_line_of_its_layer_and_is_explained_once(verdict
     assert text.count(CAUSE_VERDICTS[verdict]) == 1
 
 
+def test_bars_of_methods_have_one_scale():
+    half = causes()
+    half["value"] /= 2
+    text = answers_as_text([answer(causes=causes()), answer(causes=half)])
+    assert re.findall("^conv2 .*?(█+)", text, re.M) == ["█" * 6, "█" * 3]
+
+
 def test_the_headline_names_the_fewest_layers_that_account_for_more_than_half():
     assert answer(causes=causes()).main_layers == ["conv2"]
     competing = answer(causes=causes(competition=0.3))

@@ -115,7 +115,6 @@ def report(
         label=label,
         borders=BORDERS,
         made=settings,
-        verdicts=CAUSE_VERDICTS,
         version=installed_version(),
         data=_json(runs),
         style=Markup(style),
@@ -190,6 +189,7 @@ def template(name: str) -> jinja2.Template:
         "cut": cut,
         "headline": headline,
         "word_of": word_of,
+        "verdicts": CAUSE_VERDICTS,
     }
     return environment.get_template(name)
 

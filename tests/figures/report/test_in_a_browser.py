@@ -1,44 +1,34 @@
-"""The report in Chromium without a network, where that and `.[browser]` are installed."""
+"""The pages of a run and of a pair in Chromium without a network, where that is installed."""
 
 import shutil
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
 
 from figures.report.page import report
 from tests.figures.report.hand_made import causes, stated, tables, with_layers
+from tests.figures.test_pair_page import compared
 
-playwright = pytest.importorskip("playwright.sync_api")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--no-first-run",
-)
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"),
-]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as started:
-        one = started.chromium.launch(executable_path=CHROMIUM, args=[*QUIET])
-        yield one
-        one.close()
+    with sync_playwright() as started:
+        yield started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
 
 
 @pytest.fixture(scope="module")
-def page_file(tmp_path_factory):
+def folder(tmp_path_factory):
     layers = [stated("conv2", "yes", 0.3), stated("output", "yes", 0.6)]
     missing = {"conv1": -0.02, "conv2": 0.3, "output": 0.6}
     found = tables(layers, missing, measurements=with_layers(), causes=causes())
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(report({"first": found, "second": found}, {}))
-    return path
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "run.html").write_text(report({"first": found, "second": found}, {}))
+    compared().report(folder / "pair.html")
+    return folder
 
 
 def opened(browser, path, said, **context):
@@ -58,32 +48,34 @@ def unfold(page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["run.html", "pair.html"])
 def test_it_asks_for_nothing_and_everybody_can_read_it(
-    browser, page_file, width, scheme
+    browser, folder, name, width, scheme
 ):
     said = []
+    page_file = folder / name
     viewport = {"width": width, "height": 900}
     page = opened(browser, page_file, said, viewport=viewport, color_scheme=scheme)
     assert said == [page_file.as_uri()]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     unfold(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert axe.Axe().run(page).response["violations"] == []
+    assert Axe().run(page).response["violations"] == []
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 def test_the_picture_of_the_answer_is_on_the_first_screen(
-    browser, page_file, width, height
+    browser, folder, width, height
 ):
     size = {"width": width, "height": height}
-    page = opened(browser, page_file, [], viewport=size)
-    for part in (page.locator("h1"), page.locator("svg.answer-rows")):
-        box = part.first.bounding_box()
+    page = opened(browser, folder / "run.html", [], viewport=size)
+    for part in ("h1", "svg.answer-rows"):
+        box = page.locator(part).first.bounding_box()
         assert box["y"] + box["height"] <= height
 
 
-def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(browser, page_file):
-    page = opened(browser, page_file, [])
+def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(browser, folder):
+    page = opened(browser, folder / "run.html", [])
     unfold(page)
     shown = page.locator("figure:visible")
     every = shown.count()

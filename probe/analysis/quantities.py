@@ -172,9 +172,11 @@ CONTROLS: Mapping[str, Coefficients] = {
 RATIOS: Mapping[str, tuple[str, str]] = {"retained": ("above_floor", "offline_adds")}
 """The quantities that are ratios of two others."""
 
-_OVER_POSITIONS = ("forgotten", "forgotten_max", "own", "inherited", "forgotten_drift")
-# Nothing of the last task can have been forgotten; over all these are means over
-# positions.
+OVER_POSITIONS = ("forgotten", "forgotten_max", "own", "inherited", "forgotten_drift")
+"""The quantities of positions j < T alone; over all tasks, their means over these positions.
+
+Nothing of the last task can have been forgotten.
+"""
 
 _Values = dict[str, Floats]  # values (S, m) whose means are quantities, by name
 
@@ -320,7 +322,7 @@ def quantities(terms: Terms) -> dict[tuple[str, int | None], Estimate]:
         results |= _estimates(position, values, terms)
     averaged = {
         name: [values[name] for values in by_position[:-1] if name in values]
-        for name in _OVER_POSITIONS
+        for name in OVER_POSITIONS
     }
     learned = [v["never_learned"] for v in by_position if "never_learned" in v]
     if T > 2 and len(learned) == T:
@@ -355,7 +357,7 @@ def _values(terms: Terms, position: TaskPosition) -> _Values:
     values = {
         name: combined(measured, coefficients)
         for name, coefficients in COEFFICIENTS.items()
-        if is_forgettable or name not in _OVER_POSITIONS
+        if is_forgettable or name not in OVER_POSITIONS
     }
     return {name: x for name, x in values.items() if x is not None}
 

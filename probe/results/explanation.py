@@ -4,7 +4,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from probe.analysis.quantities import COEFFICIENTS, RATIOS, Coefficients, Term
+from probe.analysis.quantities import (
+    COEFFICIENTS,
+    OVER_POSITIONS,
+    RATIOS,
+    Coefficients,
+    Term,
+)
 from probe.analysis.statements import STATEMENTS
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED, Plan
@@ -58,11 +64,13 @@ def _formula(sums: Sequence[Coefficients]) -> str:
     '(A[T,j] - b[j]) / (C[j] - b[j])'
     >>> _formula([{Term.END: 1, Term.FLOOR: -0.5}])
     'A[T,j] -0.5 b[j]'
+    >>> _formula([{Term.LEARNED: 0.5}])
+    '0.5 A[j,j]'
     """
     texts = []
     for coefficients in sums:
         signed = [f"{_SIGNS.get(c, f'{c:+g}')} {t}" for t, c in coefficients.items()]
-        texts.append(" ".join(signed).removeprefix("+ "))
+        texts.append(" ".join(signed).lstrip("+ "))
     return texts[0] if len(texts) == 1 else " / ".join(f"({text})" for text in texts)
 
 
@@ -154,8 +162,7 @@ def _lines(
 ) -> Iterator[tuple[str, ...]]:
     """Yield the terms and the value of a quantity for each run and task position."""
     for job in predictions.by_learner()[layer["learner"]]:
-        # Nothing of the last task can have been forgotten yet.
-        last = len(job.tasks) - quantity.startswith("forgotten")
+        last = len(job.tasks) - (quantity in OVER_POSITIONS)
         for j, name in enumerate(predictions.names(job)[:last], 1):
             values = _values(predictions, job, layer, j)
             if values.keys() >= set(terms):

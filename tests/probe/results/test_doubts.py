@@ -31,6 +31,7 @@ def computed(folder, patch):
     version = json.loads((root / "study.json").read_bytes())["version"]
     # A later version measures something else, and reads the same.
     patch.setattr("probe.by_layer.plan.RESULTS_VERSION", version)
+    patch.setattr("probe.results.run_directory.RESULTS_VERSION", version)
     write_tables(read_plan(root), root)
     return root
 
@@ -62,8 +63,8 @@ def test_a_task_aware_learner_is_compared_with_controls_under_its_head(root):
     answers = probe.predictions(root).query("head == 'multi' and readout == ''")
     answers = answers.assign(is_right=answers["label"] == answers["predicted"])
     for quantity, control in (("ceiling", "offline"), ("floor", "untrained")):
-        last = answers[answers["learner"] == control]
-        last = last[last["tasks_seen"] == last["tasks_seen"].max()]
+        last = answers.query("learner == @control")
+        last = last.query("tasks_seen == tasks_seen.max()")
         accuracy = last.groupby("seed")["is_right"].mean().mean()
         assert by_quantity.loc[quantity, "value"] == pytest.approx(accuracy, abs=1e-12)
 

@@ -63,7 +63,7 @@ def test_a_task_aware_learner_is_compared_with_controls_under_its_head(root):
     answers = probe.predictions(root).query("head == 'multi' and readout == ''")
     answers = answers.assign(is_right=answers["label"] == answers["predicted"])
     for quantity, control in (("ceiling", "offline"), ("floor", "untrained")):
-        last = answers.query("learner == @control")
+        last = answers.query(f"learner == '{control}'")
         last = last.query("tasks_seen == tasks_seen.max()")
         accuracy = last.groupby("seed")["is_right"].mean().mean()
         assert by_quantity.loc[quantity, "value"] == pytest.approx(accuracy, abs=1e-12)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 from torch import Tensor, nn
 
 from probe.errors import InputError
@@ -190,6 +189,9 @@ def dual(
         >>> dual(np.eye(2), np.array([-3.0, 1.0]), margin=0.0).tolist()
         [3.0, 0.0]
     """
+    # Half a second, which workers that train no GEM need not wait.
+    from scipy.optimize import nnls
+
     lengths = np.sqrt(np.diag(gram))
     lengths[lengths == 0] = 1
     scaled = gram / np.outer(lengths, lengths)

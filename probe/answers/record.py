@@ -2,12 +2,18 @@
 
 import math
 
-from probe.analysis.intervals import Estimate
 from probe.immutable import immutable
 from probe.tables.schemas import OPEN
 
 LITTLE_ROOM = 0.02
 """The room in accuracy below which a layer can show little."""
+
+# By what only a command of its kind says.
+_PURPOSES = {
+    "--seeds": "more trainings narrow the intervals",
+    "diff": "what would bring it back",
+    "analyze": "what the change of each layer accounts for",
+}
 
 
 @immutable
@@ -28,11 +34,6 @@ class Interval:
     def reversed(self) -> "Interval":
         """The interval of the value with the other sign."""
         return Interval(value=-self.value, low=-self.high, high=-self.low)
-
-    @classmethod
-    def of(cls, estimate: Estimate) -> "Interval":
-        """Return the interval of an estimate."""
-        return cls(value=estimate.value, low=estimate.low, high=estimate.high)
 
 
 @immutable
@@ -116,6 +117,11 @@ class Answer:
     layers: tuple[LayerLine, ...]
     belief: tuple[str, ...]
     next: str
+
+    @property
+    def purpose(self) -> str:
+        """The purpose of the next step, in a few words."""
+        return next(text for word, text in _PURPOSES.items() if word in self.next)
 
     @property
     def has_causes(self) -> bool:

@@ -49,6 +49,7 @@ def answers(tables: Tables, command: str = "") -> list[Answer]:
 
 def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> Answer:
     """Return the answer on one method."""
+    measured = where(tables["measurements"], learner=learner)
     layers = where(tables["layers"], learner=learner)
     readout = _readout(layers)
     causes = where(
@@ -66,12 +67,14 @@ def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> A
         or row_of.get((output, "forgotten"))
     )
     is_training = (of_readout["scope"] == TRAINING).any()
-    trained = f"{named_networks(tables, learner)}, another training may differ (three would show)"
+    trained = (
+        f"{named_networks(measured)}, another training may differ (three would show)"
+    )
     if is_training:
-        trained = _trainings(tables, learner, int(of_readout["seeds"].max()))
+        trained = _trainings(measured, int(of_readout["seeds"].max()))
     forgotten = _interval(total)
     belief = [
-        *_rests_on(tables, learner, trained, forgotten),
+        *_rests_on(measured, trained, forgotten),
         *_doubts(tables, learner, readout),
         *_little_room(lines),
     ]
@@ -83,8 +86,7 @@ def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> A
         forgotten=forgotten,
         layers=lines,
         belief=tuple(belief),
-        next=command
-        or _next(tables, learner, matrices.tasks, has_causes=not causes.empty),
+        next=command or _next(measured, matrices.tasks, has_causes=not causes.empty),
     )
 
 
@@ -161,22 +163,16 @@ def widest_scope(causes: pd.DataFrame) -> pd.DataFrame:
     return causes[is_training | ~causes["learner"].isin(trained)]
 
 
-def named_networks(tables: Tables, learner: str) -> str:
+def named_networks(measured: pd.DataFrame) -> str:
     """Name the networks of a learner that an interval over test examples speaks of.
 
     Seeds that only retrain downstream of the same network have the same accuracies at
     its output.
 
     Args:
-        tables: The tables.
-        learner: The learner.
+        measured: The learner's measurements.
     """
-    cells = where(
-        tables["measurements"],
-        learner=learner,
-        metric="accuracy",
-        feature="",
-    )
+    cells = where(measured, metric="accuracy", feature="")
     by_run = cells.groupby(["order", "seed"], sort=False)["value"].agg(tuple)
     networks = len(by_run.reset_index().drop_duplicates(["order", "value"]))
     return f"these {networks} networks" if networks > 1 else _ONE
@@ -199,16 +195,16 @@ def earlier_tasks(causes: pd.DataFrame, last: int) -> str:
     return text if measured in (0, last) else f"{text} ({measured} measured)"
 
 
-def _trainings(tables: Tables, learner: str, seeds: int) -> str:
+def _trainings(measured: pd.DataFrame, seeds: int) -> str:
     """Name the trainings of a method, over which an interval is."""
-    orders = where(tables["measurements"], learner=learner)["order"].nunique()
+    orders = measured["order"].nunique()
     if orders == 1:
-        return f"{seeds} trainings, test examples"
-    return f"{seeds} seeds in {orders} orders each, test examples"
+        return f"{seeds} trainings"
+    return f"{seeds} seeds in {orders} orders each"
 
 
 def _rests_on(
-    tables: Tables, learner: str, trained: str, forgotten: Interval | None
+    measured: pd.DataFrame, trained: str, forgotten: Interval | None
 ) -> Iterator[str]:
     """Yield what an answer rests on, with the interval of what was forgotten."""
     ends = ""
@@ -217,7 +213,6 @@ def _rests_on(
             f"; forgotten: [{points(forgotten.low)}, {points(forgotten.high)}] (95 %)"
         )
     yield f"{trained}{ends}"
-    measured = where(tables["measurements"], learner=learner)
     if measured["order"].nunique() == 1 and measured["task_position"].max() > 1:
         yield "one order: a task and its position cannot be told apart"
 
@@ -246,16 +241,14 @@ def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
     if any(line.joint is None for line in held):
         yield "no joint training: never learned is not known"
     if small := [line.layer for line in held if line.has_little_room]:
-        yield f"no room at {listed(small)}: untrained matches joint, only a loss can show"
+        yield f"no room at {listed(small)}: untrained is near joint, only losses show"
 
 
-def _next(tables: Tables, learner: str, tasks: int, *, has_causes: bool) -> str:
+def _next(measured: pd.DataFrame, tasks: int, *, has_causes: bool) -> str:
     """Return the call of Python that goes further, for networks in memory."""
     if not has_causes:
         return f"probe.analyze({{{tasks - 1}: before, {tasks}: after}}, train, test, tasks)"
     models = "models"
-    if named_networks(tables, learner) != _ONE:
-        models = (
-            f"models[{where(tables['measurements'], learner=learner)['seed'].min()}]"
-        )
+    if named_networks(measured) != _ONE:
+        models = f"models[{measured['seed'].min()}]"
     return f"probe.diff({models}[{tasks - 1}], {models}[{tasks}], old, new)"

@@ -48,10 +48,10 @@ def cut(name: str, width: int) -> str:
     return name if len(name) <= width else f"…{name[1 - width :]}"
 
 
-def bar(value: float, largest: float, width: int = _BAR) -> str:
-    """Return a bar as long as the value's part of the largest one, padded to the width."""
-    length = round(width * max(0.0, value) / (largest or 1.0))
-    return f"{'█' * length:<{width}}"
+def bar(value: float, largest: float) -> str:
+    """Return a bar as long as the value's part of the largest one, padded to that."""
+    length = round(_BAR * max(0.0, value) / (largest or 1.0))
+    return f"{'█' * length:<{_BAR}}"
 
 
 def wrapped(title: str, sentences: Sequence[str]) -> Iterator[str]:
@@ -79,12 +79,12 @@ def _guilty(answer: Answer) -> str:
     """Return whose change it was, in a few words."""
     if not answer.has_causes:
         return "by which layers is not measured"
-    if names := answer.main_layers:
-        text = f"over half by {' + '.join(names)}"
-        if unsettled := answer.unsettled:
-            return f"{text} ({listed(unsettled)}: {CANNOT_TELL})"
-        return text
-    return "by which layers is not shown"
+    if not answer.main_layers:
+        return "by which layers is not shown"
+    text = f"over half by {' + '.join(answer.main_layers)}"
+    if answer.unsettled:
+        text += f" ({listed(answer.unsettled)}: {CANNOT_TELL})"
+    return text
 
 
 def answer_lines(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
@@ -102,9 +102,10 @@ def answer_lines(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
             verdicts = [line.verdict for line in answer.layers]
             lines = _table_lines(answer, largest)
             yield from zip(lines, ["", "", *verdicts], strict=True)
-        for line in wrapped("believe", answer.belief):
+        for line in wrapped("rests on", answer.belief):
             yield line, ""
-        yield f"{'next':<{_TITLE}}{answer.next}", ""
+        yield f"{'next':<{_TITLE}}{answer.purpose}:", ""
+        yield f"{'':<{_TITLE}}{answer.next}", ""
         yield "", ""
     for line in _legend(layers):
         yield line, ""
@@ -119,8 +120,8 @@ def _table_lines(answer: Answer, largest: float) -> Iterator[str]:
     names = ["layer", *(line.layer for line in answer.layers)]
     width = min(_NAME + _CAUSE - of_causes, max(map(len, names)))
     rows = [
-        ("layer", "accounts for", "still there", "never"),
-        ("", "", "       untrained .. joint", "learned"),
+        ("layer", "accounts for", "still there         never ", "learned"),
+        ("", "", "       untrained .. joint", ""),
     ]
     for line, cause in zip(answer.layers, causes, strict=True):
         never = points(line.never_learned.value) if line.never_learned else "-"
@@ -171,9 +172,10 @@ def answers_as_text(answers: Sequence[Answer]) -> str:
 
 
 _LEGEND = (
-    "accounts for: its share of the points forgotten, with 95 % interval",
-    "o: accuracy in % of a readout of the layer; left of the scale: below untrained",
-    "never learned: points below joint right after the task",
+    "accounts for: points of accuracy, its share of those forgotten [95 % interval]",
+    "still there: accuracy in % of a readout, and its place o from untrained to joint",
+    "never learned: points below joint right after the task; -: none is shown",
+    "harm: what its change does alone; repair: what undoing it alone returns",
 )
 
 
@@ -198,7 +200,7 @@ def answer_sheet(answer: Answer) -> Sheet:
         title=headline(answer),
         columns=_COLUMNS,
         lines=[_cells(line) for line in answer.layers],
-        after=(*answer.belief, f"next: `{answer.next}`"),
+        after=(*answer.belief, f"next, {answer.purpose}: `{answer.next}`"),
     )
 
 

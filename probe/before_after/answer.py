@@ -9,6 +9,11 @@ from probe.immutable import immutable
 
 _NAME = 18
 _LINES = 8  # blocks that are shown
+_LEGEND = (
+    "accounts for: its share of what old lost [95 % interval]; the shares add up",
+    "put back: what old and new gain if only it is put back",
+    "harm: what its change does alone; repair: what undoing it alone returns",
+)
 
 
 @immutable
@@ -120,7 +125,14 @@ class Answer:
             yield from self._table(self.inside, f"in {self.opened}")
         yield from wrapped("means", self.meaning)
         yield from wrapped("next", [self.remedy(line) for line in self.next])
-        yield from wrapped("believe", self.belief)
+        yield from wrapped("rests on", self.belief)
+        yield from self.legend
+
+    @property
+    def legend(self) -> Iterator[str]:
+        """The lines that say how to read the tables, one for each verdict in them."""
+        if self.blocks:
+            yield from _LEGEND
         yield from meanings({line.verdict for line in self.blocks + self.inside})
 
     def _table(self, blocks: Sequence[BlockLine], title: str) -> Iterator[str]:
@@ -132,7 +144,7 @@ class Answer:
         width = min(_NAME, max(map(len, names)))
         yield (
             f"{cut(title, width):<{width}} "
-            f"{'accounts for [95 %]':<26}{'put back: old':>14}{new}"
+            f"{'accounts for':<26}{'put back: old':>14}{new}"
         )
         # Of both tables: their bars have one scale.
         largest = max(abs(line.share.value) for line in self.blocks + self.inside)

@@ -112,10 +112,8 @@ class Evidence(Findings):
             untrained = "not known"
             if content.untrained:
                 untrained = f"{100 * content.untrained.value:.1f}"
-            text = (
-                f"old {before:.1f} % before, {after:.1f} after, untrained {untrained}"
-            )
-            yield f"Still readable at {block}: {text}."
+            text = f"old {before:.1f} before, {after:.1f} after, untrained {untrained}"
+            yield f"Linear readout of {block}: {text}."
 
     def _recommended(self) -> list[Measured]:
         """Return the recommended remedies, the best ranks first.
@@ -166,5 +164,5 @@ class Evidence(Findings):
         elif not self._recommended():
             yield "no remedy is shown to be better on old and new together"
         else:
-            yield "remedies: measured on the half of the examples that did not choose them"
+            yield "remedies were chosen on one half of the examples, measured on the other"
         yield from self.setting.models.notes

@@ -80,10 +80,11 @@ class Findings:
         """Return the scores of both networks on some examples."""
         before = self.blame.two.saved[rows]
         after = self.blame.two.put_back()[rows]
+        change = interval(after - before, self.setting.is_accuracy)
         return Score(
             before=float(before.mean()),
             after=float(after.mean()),
-            change=Interval.of(interval(after - before, self.setting.is_accuracy)),
+            change=Interval(value=change.value, low=change.low, high=change.high),
             examples=len(after),
         )
 

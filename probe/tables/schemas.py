@@ -91,15 +91,15 @@ OPEN = "open"
 CANNOT_TELL = "cannot tell"
 
 CAUSE_VERDICTS: Mapping[str, str] = {
-    "costs": "its change does harm, and undoing it repairs",
-    "repairs": "undoing it repairs; its change alone does no harm",
-    "breaks": "its change does harm; undoing it alone repairs nothing",
-    "harms": "its change does harm, or undoing it repairs: not all of it is shown",
+    "costs": "its change alone does harm, and undoing it alone repairs",
+    "repairs": "undoing it alone repairs; its change alone does no harm",
+    "breaks": "its change alone does harm; undoing it alone repairs nothing",
+    "harms": "harm or repair is shown, not both beyond doubt",
     "helps": "its change serves the old tasks, and undoing it hurts",
     "together": "it does something only together with other layers",
-    "depends": "what its change does depends on the other layers",
+    "depends": "harm, repair and share disagree: it depends on the other layers",
     "none": "its change does nothing",
-    OPEN: "neither is shown, though its share may be; more trainings might tell",
+    OPEN: "neither harm nor repair is shown, even where its share is",
 }
 """The verdicts on the change of a layer, with their meanings, see `probe.rewinding.verdicts`."""
 

@@ -104,7 +104,7 @@ def test_the_way_of_training_is_preferred_to_these_networks():
 def test_a_command_goes_further_and_stands_on_a_line_of_its_length():
     command = f"probe run digits --out {'a' * 80} --seeds 6"
     (only,) = answers(tables([], {"conv2": 0.3}), command)
-    assert f"\nnext     {command}" in answers_as_text([only])
+    assert f" narrow the intervals:\n         {command}" in answers_as_text([only])
     assert f"`{command}`" in as_markdown([only])
 
 

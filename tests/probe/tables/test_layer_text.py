@@ -124,8 +124,7 @@ def test_networks_are_counted_by_training(accuracies, name):
     rows = []
     for (order, seed), value in accuracies.items():
         rows.append({**cells, "order": order, "seed": seed, "value": value})
-    tables = {"measurements": new_table("measurements", rows)}
-    assert named_networks(tables, "ft") == name
+    assert named_networks(new_table("measurements", rows)) == name
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,14 @@ _COLUMNS = (
     "layer",
     "accounts for",
     "verdict",
-    "still there",
     "untrained",
+    "still there",
     "joint",
     "never learned",
+)
+_HEADS = (
+    "    un- still         joint  never",
+    "trained there              learned",
 )
 
 
@@ -120,18 +124,17 @@ def _table_lines(answer: Answer, largest: float) -> Iterator[str]:
     names = ["layer", *(line.layer for line in answer.layers)]
     width = min(_NAME + _CAUSE - of_causes, max(map(len, names)))
     rows = [
-        ("layer", "accounts for", "still there         never ", "learned"),
-        ("", "", "       untrained .. joint", ""),
+        ("layer", f"{'accounts for':<21}verdict", _HEADS[0]),
+        ("", "", _HEADS[1]),
     ]
     for line, cause in zip(answer.layers, causes, strict=True):
-        never = points(line.never_learned.value) if line.never_learned else "-"
-        rows.append((cut(line.layer, width), cause, _content(line), never))
-    for name, cause, content, never in rows:
+        rows.append((cut(line.layer, width), cause, _content(line)))
+    for name, cause, content in rows:
         text = f"{name:<{width}}"
         if answer.has_causes:
             text += f"  {cause:<{of_causes}}"
         if has_held:
-            text += f" {content:<26}{never:>7}"
+            text += content
         yield text.rstrip()
 
 
@@ -145,24 +148,27 @@ def _cause(line: LayerLine, largest: float) -> str:
 
 
 def _content(line: LayerLine) -> str:
-    """Return the accuracy, untrained and joint in columns, and a scale between these two."""
+    """Return what is still there, on a scale between untrained and joint."""
     if line.held is None:
         return ""
-    held = f"{points(line.held.value):>4}"
-    if line.untrained is None:
-        return held
-    # Before the scale, which begins at untrained.
-    mark = "o" if line.below_untrained else " "
-    untrained = f"{held} {mark} {points(line.untrained):>4}"
-    if line.joint is None:
-        return untrained
-    scale = "·" * _SCALE
+    scale = ""
     if line.position is not None:
         before = round((_SCALE - 1) * line.position)
         scale = "·" * before + "o" + "·" * (_SCALE - 1 - before)
+    elif line.below_untrained:
+        scale = "below"
     elif line.has_little_room:
         scale = "no room"
-    return f"{untrained} {scale} {points(line.joint)}"
+    untrained, held, joint, never = _numbers(line)
+    return f"{untrained:>7} {held:>5} {scale:<{_SCALE}} {joint:>5}{never:>7}"
+
+
+def _numbers(line: LayerLine) -> Iterator[str]:
+    """Yield what untrained, these networks and joint hold, and what was never learned."""
+    held = line.held.value if line.held else None
+    never = line.never_learned.value if line.never_learned else None
+    for value in (line.untrained, held, line.joint, never):
+        yield "-" if value is None else points(value)
 
 
 def answers_as_text(answers: Sequence[Answer]) -> str:
@@ -172,8 +178,8 @@ def answers_as_text(answers: Sequence[Answer]) -> str:
 
 
 _LEGEND = (
-    "accounts for: points of accuracy, its share of those forgotten [95 % interval]",
-    "still there: accuracy in % of a readout, and its place o from untrained to joint",
+    "accounts for: its points of the accuracy forgotten [95 % interval]; they add up",
+    "still there: accuracy in % of a readout, o on a scale from untrained to joint",
     "never learned: points below joint right after the task; -: none is shown",
     "harm: what its change does alone; repair: what undoing it alone returns",
 )
@@ -218,15 +224,9 @@ def as_markdown(answers: Iterable[Answer]) -> str:
 
 def _cells(line: LayerLine) -> list[str]:
     """Return the cells of a layer; a dash where nothing was measured."""
-    numbers = (
-        line.held.value if line.held else None,
-        line.untrained,
-        line.joint,
-        line.never_learned.value if line.never_learned else None,
-    )
     return [
         line.layer,
         with_ends(line.cost) if line.cost else "-",
         word_of(line.verdict) or "-",
-        *("-" if value is None else points(value) for value in numbers),
+        *_numbers(line),
     ]

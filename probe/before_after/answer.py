@@ -10,9 +10,9 @@ from probe.immutable import immutable
 _NAME = 18
 _LINES = 8  # blocks that are shown
 _LEGEND = (
-    "accounts for: its share of what old lost [95 % interval]; the shares add up",
-    "put back: what old and new gain if only it is put back",
-    "harm: what its change does alone; repair: what undoing it alone returns",
+    "accounts for: its part of what old lost [95 % interval]; blocks add up",
+    "put back: what old regains (repair), and new, if only it is put back",
+    "harm: what its change does alone",
 )
 
 
@@ -144,7 +144,7 @@ class Answer:
         width = min(_NAME, max(map(len, names)))
         yield (
             f"{cut(title, width):<{width}} "
-            f"{'accounts for':<26}{'put back: old':>14}{new}"
+            f"{'accounts for':<26}{'put back: old':>14}{new}  verdict"
         )
         # Of both tables: their bars have one scale.
         largest = max(abs(line.share.value) for line in self.blocks + self.inside)

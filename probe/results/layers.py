@@ -273,8 +273,10 @@ class _Stack:
         """
         measured = set(after)
         for job in self.jobs:
-            keys = self.predictions.with_blocks[job.name]
-            measured &= {key.readout.since for key in keys}
+            # A training that has not ended takes nothing from the others.
+            if (job.seed, job.order) in self.runs:
+                keys = self.predictions.with_blocks[job.name]
+                measured &= {key.readout.since for key in keys}
         last = len(self.jobs[0].tasks)
         return {
             since: after[last if blocks == PutBack.UPSTREAM else since]

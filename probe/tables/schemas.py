@@ -91,15 +91,15 @@ OPEN = "open"
 CANNOT_TELL = "cannot tell"
 
 CAUSE_VERDICTS: Mapping[str, str] = {
-    "costs": "its change alone does harm, and undoing it alone repairs",
-    "repairs": "undoing it alone repairs; its change alone does no harm",
-    "breaks": "its change alone does harm; undoing it alone repairs nothing",
-    "harms": "harm or repair is shown, not both beyond doubt",
+    "costs": "harm and repair are shown",
+    "repairs": "repair is shown, and that there is no harm",
+    "breaks": "harm is shown, and that there is no repair",
+    "harms": "harm or repair is shown, the other is open",
     "helps": "its change serves the old tasks, and undoing it hurts",
     "together": "it does something only together with other layers",
     "depends": "harm, repair and share disagree: it depends on the other layers",
     "none": "its change does nothing",
-    OPEN: "neither harm nor repair is shown, even where its share is",
+    OPEN: "neither harm nor repair is shown",
 }
 """The verdicts on the change of a layer, with their meanings, see `probe.rewinding.verdicts`."""
 

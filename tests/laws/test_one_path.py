@@ -73,9 +73,8 @@ FLAGS["controls"] = "labels"
 
 # What only a training knows; a data set has a name, examples have none; data with the
 # task id are others.
-UNLIKE_TABLES = ("costs", "times", "learners")
-UNLIKE_COLUMNS = ("scenario",)
-UNLIKE_PLANS = ("name", "scenario", "kind", "checkpoints", "next", "learners", "data")
+UNLIKE_TABLES = {"costs", "times", "learners"}
+UNLIKE_PLANS = {"name", "scenario", "kind", "checkpoints", "next", "learners", "data"}
 
 
 @dataclass(frozen=True)
@@ -268,7 +267,7 @@ def facts(measurement):
 def assert_same(tables, expected):
     """Check that tables have the same rows, but for what only a training knows."""
     assert tables.keys() == expected.keys() == SCHEMAS.keys()
-    for name in SCHEMAS.keys() - set(UNLIKE_TABLES):
+    for name in SCHEMAS.keys() - UNLIKE_TABLES:
         pd.testing.assert_frame_equal(
             comparable(tables[name]), comparable(expected[name]), obj=name
         )
@@ -279,7 +278,7 @@ def comparable(table):
     if "paper" in table:
         of_costs = table["metric"].str.fullmatch(COSTS)
         table = table[~of_costs].reset_index(drop=True)
-    return table.drop(columns=[*UNLIKE_COLUMNS], errors="ignore")
+    return table.drop(columns=["scenario"], errors="ignore")
 
 
 @pytest.mark.parametrize(("kind", "way", "settings", "part"), WAYS)
@@ -288,7 +287,7 @@ def test_the_result_is_that_of_the_study(world_of, kind, way, settings, part):
     analysis = way(world, **settings)
     study = world.study.records
     plan = narrowed(study.plan, **part)
-    for name in Plan.model_fields.keys() - set(UNLIKE_PLANS):
+    for name in Plan.model_fields.keys() - UNLIKE_PLANS:
         assert getattr(analysis.records.plan, name) == getattr(plan, name), name
     jobs = jobs_of(plan)
     learners = analysis.records.plan.learners
@@ -314,6 +313,16 @@ def test_a_recording_refuses_tasks_that_its_orders_do_not_count(world_of):
         by_recorder(world, tasks=TASKS[::-1])
     with pytest.raises(InputError, match="2, 3"):
         by_recorder_and_command(world, tasks="4-5,2-3,0-1")
+
+
+def test_a_seed_that_has_not_ended_takes_nothing_from_the_others(world_of):
+    study = world_of(CLASS).study.records
+    begun = [(job, {}) for job in jobs_of(study.plan) if job.seed == 0]
+    kept = narrowed(study.plan, seeds=(1,))
+    ended = [(job, study.measurements[job.name]) for job in jobs_of(kept)]
+    both = tables_of(Predictions.of(study.plan, begun + ended))
+    only = tables_of(Predictions.of(kept, ended))
+    pd.testing.assert_frame_equal(both["layers"], only["layers"])
 
 
 def test_every_table_has_rows(world_of):

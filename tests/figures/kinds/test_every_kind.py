@@ -52,9 +52,8 @@ SHAPES = {
     ),
     "networks of their own": (["finetune", "ewc", *OWN], LONG, 10, 3, "all"),
     "60 tasks": (["finetune", "er"], CNN3, 60, 2, "single"),
-    "one of their own": (["finetune", "cumulative", "geppnet"], CNN3, 2, 1, ""),
 }
-QUICK, _, _, NETWORKS, *_ = SHAPES
+QUICK, *_, NETWORKS, _ = SHAPES
 SOAK = pytest.mark.soak
 MARKS = {QUICK: (), NETWORKS: pytest.mark.slow}
 NEEDS = {name: figure_of(name).NEEDS for name in KINDS}

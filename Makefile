@@ -48,13 +48,15 @@ build/contexts: | $(VENV)/installed-dev
 # other bytes, rich 14.2 prints empty lines into files, and typer 0.28 words its errors otherwise.
 LOWEST_TESTS := \
 	tests/probe/cut/test_cuts.py \
-	tests/probe/training/test_fitting.py \
+	tests/probe/training/test_recipes.py \
 	tests/probe/redundancy \
 	tests/figures/kinds/test_values.py \
 	tests/scenarios/commands/test_cli.py \
 	tests/scenarios/commands/test_parsing.py \
 	tests/scenarios/data/test_image_features.py \
 	tests/probe/by_layer/test_store.py \
+	tests/probe/by_layer/test_held.py \
+	tests/probe/tables/test_folder.py \
 	tests/scenarios/study/test_spec.py \
 	tests/test_bad_input.py::test_the_same_without_the_mistake_is_accepted
 

@@ -70,10 +70,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 def _pieces(causes: pd.DataFrame) -> pd.DataFrame:
     """Return the shares of layers, by depth, and of classes that have come since."""
+    kinds = ["attributed", "competition"]
     rows = where(widest_scope(causes), score="accuracy", task_position=None)
-    competition = where(rows, quantity="competition").assign(feature=COMPETITION)
-    shares = where(rows, quantity="attributed").sort_values("depth", kind="stable")
-    pieces = pd.concat([shares, competition[competition["value"] != 0]])
+    rows = where(rows, quantity=kinds).sort_values("depth", kind="stable")
+    is_layer = rows["quantity"] == kinds[0]
+    rows = rows.assign(feature=rows["feature"].where(is_layer, COMPETITION))
+    pieces = rows[is_layer | (rows["value"] != 0)]
     return pieces.dropna(subset="value")
 
 

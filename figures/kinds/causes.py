@@ -70,11 +70,14 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 def _pieces(causes: pd.DataFrame) -> pd.DataFrame:
     """Return the shares of layers, by depth, and of classes that have come since."""
-    kinds = ["attributed", "competition"]
-    rows = where(widest_scope(causes), score="accuracy", task_position=None)
-    rows = where(rows, quantity=kinds).sort_values("depth", kind="stable")
-    is_layer = rows["quantity"] == kinds[0]
-    rows = rows.assign(feature=rows["feature"].where(is_layer, COMPETITION))
+    rows = where(
+        widest_scope(causes),
+        score="accuracy",
+        task_position=None,
+        quantity=["attributed", "competition"],
+    ).sort_values("depth", kind="stable")
+    is_layer = rows["quantity"] == "attributed"
+    rows["feature"] = rows["feature"].where(is_layer, COMPETITION)
     pieces = rows[is_layer | (rows["value"] != 0)]
     return pieces.dropna(subset="value")
 

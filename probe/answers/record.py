@@ -8,13 +8,6 @@ from probe.tables.schemas import OPEN
 LITTLE_ROOM = 0.02
 """The room in accuracy below which a layer can show little."""
 
-# By what only a command of its kind says.
-_PURPOSES = {
-    "--seeds": "more trainings narrow the intervals",
-    "diff": "what would bring it back",
-    "analyze": "what the change of each layer accounts for",
-}
-
 
 @immutable
 class Interval:
@@ -121,7 +114,11 @@ class Answer:
     @property
     def purpose(self) -> str:
         """The purpose of the next step, in a few words."""
-        return next(text for word, text in _PURPOSES.items() if word in self.next)
+        if "--seeds" in self.next:
+            return "more trainings narrow the intervals"
+        if "diff" in self.next:
+            return "what would bring it back"
+        return "what layers account for"
 
     @property
     def has_causes(self) -> bool:

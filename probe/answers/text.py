@@ -179,9 +179,9 @@ def answers_as_text(answers: Sequence[Answer]) -> str:
 
 _LEGEND = (
     "accounts for: its points of the accuracy forgotten [95 % interval]; they add up",
-    "still there: accuracy in % of a readout, o on a scale from untrained to joint",
+    "still there: a readout's accuracy (%), o in place; below: less than untrained",
     "never learned: points below joint right after the task; -: none is shown",
-    "harm: what its change does alone; repair: what undoing it alone returns",
+    "harm: what a layer's change does alone; repair: what undoing it alone returns",
 )
 
 
@@ -196,7 +196,7 @@ def meanings(verdicts: Collection[str]) -> Iterator[str]:
     """Yield a line for each verdict among some."""
     for word, meaning in CAUSE_VERDICTS.items():
         if word in verdicts:
-            yield f"{word_of(word):<{_NAME}}{meaning}"
+            yield f"{word_of(word)}: {meaning}"
 
 
 def answer_sheet(answer: Answer) -> Sheet:

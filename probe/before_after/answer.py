@@ -11,8 +11,8 @@ _NAME = 18
 _LINES = 8  # blocks that are shown
 _LEGEND = (
     "accounts for: its part of what old lost [95 % interval]; blocks add up",
-    "put back: what old regains (repair), and new, if only it is put back",
-    "harm: what its change does alone",
+    "put back: what old regains (repair) and new gains if only it is put back",
+    "harm: what the change of a block does alone",
 )
 
 

@@ -92,9 +92,9 @@ CANNOT_TELL = "cannot tell"
 
 CAUSE_VERDICTS: Mapping[str, str] = {
     "costs": "harm and repair are shown",
-    "repairs": "repair is shown, and that there is no harm",
-    "breaks": "harm is shown, and that there is no repair",
-    "harms": "harm or repair is shown, the other is open",
+    "repairs": "repair is shown, harm is ruled out",
+    "breaks": "harm is shown, repair is ruled out",
+    "harms": "harm or repair is shown, the other is not settled",
     "helps": "its change serves the old tasks, and undoing it hurts",
     "together": "it does something only together with other layers",
     "depends": "harm, repair and share disagree: it depends on the other layers",

@@ -99,7 +99,8 @@ class _Code:
             dotted name of its module, and the module if it is loaded.
         metrics: The names of the functions in a file that are marked as metrics.
         pieces: The hashes of classes and functions that are in no file, by name.
-        versions: The name and version of the distribution of each installed file.
+        versions: The distribution and version of each installed file, by the top-level
+            name that it was reached by and the file.
     """
 
     def __init__(self) -> None:
@@ -107,7 +108,7 @@ class _Code:
         self.unread: list[tuple[str, str, ModuleType | None]] = []
         self.metrics: defaultdict[str | None, set[str]] = defaultdict(set)
         self.pieces: dict[str, str] = {}
-        self.versions: dict[str, str] = {}
+        self.versions: dict[tuple[str, str], str] = {}
 
     def hash(self) -> str:
         """Return the hash of all code that was added, and of the code that it uses.
@@ -195,14 +196,15 @@ class _Code:
 
     def _file(self, file: str | None, name: str, module: ModuleType | None) -> None:
         """Add the file of a module: its text if it is the user's, else the version."""
-        if file is None or file in self.trees or file in self.versions:
+        if file is None or file in self.trees:
             return
+        key = name.partition(".")[0], file
         owner = _owner(file)
         if owner == "user":
             self.trees[file] = parsed(Path(file).read_bytes())
             self.unread.append((file, name, module))
-        elif owner == "installed":
-            self.versions[file] = _version(name.partition(".")[0], file)
+        elif owner == "installed" and key not in self.versions:
+            self.versions[key] = _version(*key)
 
     def _read(self, file: str, name: str, module: ModuleType | None) -> None:
         """Add everything that a user's file reaches: by its text, its names, and its import."""

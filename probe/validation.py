@@ -198,7 +198,7 @@ def expected(detail: ErrorDetails) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as TOML would name or write it, shortened if it is long.
+    """Return a value in a message: of a collection its size, a text in quotes, what is long cut.
 
     >>> shown(True), shown([1, 2]), shown("x" * 100)[-5:]
     ('true', 'a list of 2', 'xx...')
@@ -210,7 +210,7 @@ def shown(value: object) -> str:
     text = str(value)
     if isinstance(value, str | int | float):
         text = repr(value)
-    text = " ".join(text.split())  # a table's or tensor's has lines
+    text = " ".join(text.split())  # data frames and tensors have lines
     if len(text) <= _LONGEST:
         return text
     return f"{text[:_LONGEST]}..."

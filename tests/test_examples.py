@@ -61,7 +61,7 @@ def test_an_own_cnn_by_a_plain_loop_and_its_checkpoints(probe, cwd, programs):
     )
     code, out, err = probe(line)
     assert (code, err) == (0, "")
-    assert "untrained .. joint" in out
+    assert "trained there" in out
     found = _layers(cwd, "model-cnn-build", ["block1", "block2", "hidden", "output"])
     assert found.seeds == 2
     # Fine-tuning forgets the tasks before the last, at the output.

@@ -48,7 +48,8 @@ def draw(
         about: The first sentences of the caption.
 
     Returns:
-        The figure, None if no feature was measured with two amounts.
+        The figure; None if no feature was measured with two amounts, or if there are
+        too many learners.
     """
     # Accuracies of learners and controls (by `quantity`) for each readout's amount.
     measured = curves(tables.layers, amount_of)

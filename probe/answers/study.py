@@ -111,7 +111,7 @@ def _by_depth(*tables: pd.DataFrame) -> list[str]:
 
 
 def _lines(row_of: _Rows, layers: list[str]) -> Iterator[LayerLine]:
-    """Yield a line for each layer, and one for the classes that have come since."""
+    """Yield a line for each layer; first one for the classes learned after the earlier tasks."""
     competition = row_of.get(("", "competition"))
     # Whatever its interval: the costs add up to what was forgotten.
     if competition and competition.value:
@@ -241,7 +241,7 @@ def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
     if any(line.joint is None for line in held):
         yield "no joint training: never learned is not known"
     if small := [line.layer for line in held if line.has_little_room]:
-        yield f"no room at {listed(small)}: untrained is near joint, only losses show"
+        yield f"no room at {listed(small)}: joint adds next to nothing, only losses show"
 
 
 def _next(measured: pd.DataFrame, tasks: int, *, has_causes: bool) -> str:

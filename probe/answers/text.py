@@ -180,7 +180,7 @@ def answers_as_text(answers: Sequence[Answer]) -> str:
 _LEGEND = (
     "accounts for: its points of the accuracy forgotten [95 % interval]; they add up",
     "still there: a readout's accuracy (%), o in place; below: less than untrained",
-    "never learned: points below joint right after the task; -: none is shown",
+    "never learned: points below joint right after the task; -: not shown",
     "harm: what a layer's change does alone; repair: what undoing it alone returns",
 )
 
@@ -193,7 +193,7 @@ def _legend(layers: Sequence[LayerLine]) -> Iterator[str]:
 
 
 def meanings(verdicts: Collection[str]) -> Iterator[str]:
-    """Yield a line for each verdict among some."""
+    """Yield a line with the meaning of each of these verdicts, in the order of their table."""
     for word, meaning in CAUSE_VERDICTS.items():
         if word in verdicts:
             yield f"{word_of(word)}: {meaning}"

@@ -10,7 +10,7 @@ from probe.immutable import immutable
 _NAME = 18
 _LINES = 8  # blocks that are shown
 _LEGEND = (
-    "accounts for: its part of what old lost [95 % interval]; blocks add up",
+    "accounts for: its part of what old lost [95 % interval]",
     "put back: what old regains (repair) and new gains if only it is put back",
     "harm: what the change of a block does alone",
 )

@@ -36,7 +36,10 @@ def children_of(block: str, blocks: Blocks) -> Blocks:
 
 
 def _by_component(names: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
-    """Return names by the shortest prefix that differs among them."""
+    """Return names in groups, by the first part of the path in which they differ.
+
+    The key of a group is the longest path that its names share.
+    """
     paths = [name.split(".") for name in names]
     depth = 1
     while len({tuple(path[:depth]) for path in paths}) == 1 and depth < max(

@@ -60,7 +60,7 @@ def run_pass(context: PassContext, network: TrainedNetwork, work: Pass) -> Measu
     """Carry out a pass on a network, which is not changed.
 
     Args:
-        context: The job.
+        context: The job, its data and its settings.
         network: The network to measure.
         work: The pass.
 

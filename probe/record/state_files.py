@@ -298,7 +298,7 @@ def plain_state(model: nn.Module) -> dict[str, Tensor]:
 
 
 def write_tensors(content: object, path: Path) -> None:
-    """Write tensors to an existing file, such as one from `replacing`.
+    """Write tensors to a file, such as one from `replacing`.
 
     Args:
         content: Tensors in tuples, lists and dicts. The same values give the same

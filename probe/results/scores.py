@@ -308,6 +308,8 @@ def _of_layers(
 def _of_costs(predictions: Predictions, job: Job) -> _Values:
     """Yield the cost metrics of Diaz-Rodriguez 2018 and Kemker 2018, once all tasks are learned.
 
+    Joint training has none.
+
     Kemker's model size (table 2) is the model and all else that is kept, in 10^6 bytes.
     """
     costs = [asdict(training.cost) for _, training in predictions.costs(job)]

@@ -96,6 +96,8 @@ class Parts:
 def matched_blocks(network: nn.Module, patterns: Patterns) -> Blocks:
     """Part a network by names of its tensors; a tensor belongs to the first pattern that matches.
 
+    Tensors that no pattern matches are the block `REST`; counters of batches are in none.
+
     >>> net = nn.LSTM(2, 3, num_layers=2)
     >>> {name: len(names) for name, names in matched_blocks(net, {"1": "*_l0"}).items()}
     {'1': 4, 'rest': 4}
@@ -105,7 +107,8 @@ def matched_blocks(network: nn.Module, patterns: Patterns) -> Blocks:
         patterns: The patterns by block.
 
     Raises:
-        InputError: A pattern matches no tensor that no other has taken.
+        InputError: The patterns of a block match only tensors of blocks before it, or
+            none; or a block has the name of the tensors that no pattern matches.
     """
     remaining = [
         aliases for aliases in state_groups(network) if not aliases[0].endswith(UNREAD)
@@ -123,7 +126,14 @@ def matched_blocks(network: nn.Module, patterns: Patterns) -> Blocks:
         blocks[block] = tuple(names)
         remaining = [aliases for aliases in remaining if aliases[0] not in names]
     rest = tuple(aliases[0] for aliases in remaining)
-    return blocks | ({REST: rest} if rest else {})
+    if rest:
+        if REST in blocks:
+            raise InputError(
+                f"the block {REST!r} is of the tensors that no pattern matches: choose "
+                f"another name for {patterns[REST]}"
+            )
+        blocks[REST] = rest
+    return blocks
 
 
 def _matches(names: Sequence[str], globs: Sequence[str]) -> bool:

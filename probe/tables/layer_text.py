@@ -59,9 +59,9 @@ def interval(row: Any) -> str:
 
 
 def mean_and_interval(row: Any, scale: float = 100, digits: str = ".1f") -> str:
-    """Return the mean of a row with its 95 % interval over seeds; a dash for None.
+    """Return the mean of a row with its 95 % interval over seeds; a dash for no row or mean.
 
-    In percent, ends beyond 100 % are cut off.
+    In percent, ends beyond 100 % and below -100 % are cut off.
 
     Args:
         row: The row, with mean, std and seeds.

@@ -94,7 +94,7 @@ CAUSE_VERDICTS: Mapping[str, str] = {
     "costs": "harm and repair are shown",
     "repairs": "repair is shown, harm is ruled out",
     "breaks": "harm is shown, repair is ruled out",
-    "harms": "harm or repair is shown, the other is not settled",
+    "harms": "harm or repair is shown; the other, or its share, is not settled",
     "helps": "its change serves the old tasks, and undoing it hurts",
     "together": "it does something only together with other layers",
     "depends": "harm, repair and share disagree: it depends on the other layers",

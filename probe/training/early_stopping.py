@@ -71,7 +71,7 @@ class EarlyStopping:
 
     @torch.no_grad()
     def stops(self, model: nn.Module) -> bool:
-        """Return whether to stop after this epoch; remember the weights if they are the best."""
+        """Return whether to stop after this epoch; remember the best weights and objective."""
         if self._patience is None or not len(self._held_out):
             return False
         loss = self._mean_loss(model)

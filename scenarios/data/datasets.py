@@ -362,12 +362,12 @@ def _breast_cancer(_: Location) -> Dataset:
 
 
 def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
-    """Return a fixed 80/20 split, stratified by class, as float32 inputs and int64 labels.
+    """Return a fixed 80/20 split, stratified by class, as float32 inputs and labels.
 
     Args:
         name: The name of the data set.
         x: The inputs, (N, ...).
-        y: The labels, (N,).
+        y: The labels, (N,), int64.
         scaler: A scaler of scikit-learn for the inputs, which is fitted to those of the
             training data; None = they stay as they are.
     """

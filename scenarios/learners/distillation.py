@@ -82,7 +82,7 @@ class LearningWithoutForgetting(DistillingLearner):
             groups = list(dict.fromkeys(self._tasks))
         super().begin(task)
         if not self.settings.strength:
-            self._old = None
+            self._old = None  # a teacher that counts for nothing is not asked
         device = task.train.y.device
         self._groups = [torch.tensor(group, device=device) for group in groups]
 

@@ -284,7 +284,7 @@ class LearnedNetworks:
         return replace(self).after(peer).model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
-        """Return the cuts of the first network of this process, which serve all others.
+        """Return the cuts of a network, made once in a row for all of its architecture and call.
 
         Args:
             model: The network.
@@ -451,7 +451,7 @@ class StudyNetworks:
 
 
 def _task_aware(view: Scenario, call: ModelCall) -> tuple[Scenario, ModelCall]:
-    """Return tasks whose inputs hold the task id, and a call in which only its classes compete."""
+    """Return a scenario whose inputs hold the task id, and a call in which its classes compete."""
     tasks = tuple(
         replace(task, train=append_task(task.train, k), test=append_task(task.test, k))
         for k, task in enumerate(view.tasks)

@@ -232,7 +232,6 @@ def narrowed(plan, learners=None, features=None, readouts=None, **part):
 
 WITHOUT_BLOCKS = probe.Measure(**LABELS, hybrids=0, inherited=False)
 LINEAR = probe.Measure(**LABELS, readouts=["linear"])
-SOAK = pytest.mark.soak
 SEED = {"names": "*seed1*"}
 ORDER = {"names": "*order1*", "offline": "train"}
 SECOND = {"measure": WITHOUT_BLOCKS, "features": ["second"], **SEED}
@@ -240,7 +239,7 @@ SECOND = {"measure": WITHOUT_BLOCKS, "features": ["second"], **SEED}
 # two workers see tests/scenarios/commands/test_model_command.py.
 WAYS = [
     (CLASS, by_recorder, {}, {}),
-    pytest.param(CLASS, by_recorder_and_command, {}, {}, marks=SOAK),
+    (CLASS, by_recorder_and_command, {}, {}),
     (CLASS, in_memory, {}, {"orders": {"0": (0, 1, 2)}}),
     (CLASS, by_files, SEED, {"seeds": (1,)}),
     (CLASS, by_files, ORDER, {"orders": {"1": (1, 2, 0)}}),
@@ -251,7 +250,7 @@ WAYS = [
         {"measure": LINEAR, **SEED},
         {"readouts": ["linear"], "seeds": (1,)},
     ),
-    pytest.param(TASK, by_recorder, {}, {}, marks=SOAK),
+    (TASK, by_recorder, {}, {}),
     (TASK, by_recorder_and_command, {}, {}),
     (TASK, by_paths, {}, {"learners": "er"}),
     (TASK, by_files, {"names": "model*", "out": "written"}, {"learners": "er"}),
@@ -317,12 +316,12 @@ def test_a_recording_refuses_tasks_that_its_orders_do_not_count(world_of):
 
 def test_a_seed_that_has_not_ended_takes_nothing_from_the_others(world_of):
     study = world_of(CLASS).study.records
-    begun = [(job, {}) for job in jobs_of(study.plan) if job.seed == 0]
+    begun = [(job, {}) for job in jobs_of(study.plan) if not job.seed]
     kept = narrowed(study.plan, seeds=(1,))
     ended = [(job, study.measurements[job.name]) for job in jobs_of(kept)]
     both = tables_of(Predictions.of(study.plan, begun + ended))
-    only = tables_of(Predictions.of(kept, ended))
-    pd.testing.assert_frame_equal(both["layers"], only["layers"])
+    only = tables_of(Predictions.of(kept, ended))["layers"]
+    pd.testing.assert_frame_equal(both["layers"], only)
 
 
 def test_every_table_has_rows(world_of):

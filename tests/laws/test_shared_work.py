@@ -193,6 +193,7 @@ CHANGES = [
     ('probing.readouts."linear:2"', {"steps": "last"}),
     ("probing.readouts.linear.steps", "last"),
     ("probing.controls", ["labels", "exclusion"]),
+    ("storage", "bf16"),
     ("network.features", ["conv2"]),
     ("scenario.train_limit", 5),
     ("scenario.test_limit", 11),

@@ -240,7 +240,7 @@ class RWalk(PathIntegralLearner, EwcOnline):
             self._penalize(of_kind(carried, "anchor"))
 
     def _penalize(self, anchor: Mapping[str, Tensor]) -> None:
-        """Make the penalty around an anchor of normalized Fisher plus normalized score."""
+        """Make the penalty around an anchor; its importance is normalized Fisher plus score."""
         score = normalized(self.score)
         fisher = normalized(self.fisher)
         importance = {name: fisher[name] + score[name] for name in fisher}

@@ -69,7 +69,7 @@ def test_bars_of_methods_have_one_scale():
     half = causes()
     half["value"] /= 2
     text = answers_as_text([answer(causes=causes()), answer(causes=half)])
-    assert re.findall("^conv2 .*?(█+)", text, re.M) == ["█" * 6, "█" * 3]
+    assert re.findall("^conv2 .*?(█+)", text, re.M) == ["██████", "███"]
 
 
 def test_the_headline_names_the_fewest_layers_that_account_for_more_than_half():

@@ -280,6 +280,7 @@ REFUSED = {
         "'mine'.*int",
     ),
     "a feature": (lambda: {"blocks": ["nowhere"]}, "nowhere"),
+    "a name of ours": (lambda: {"blocks": {"rest": "0.*"}}, "another name"),
     "weights only": (lambda: {"before": "some.pt"}, "fresh=build"),
     "another network": (lambda: {"before": nn.Linear(2, 2)}, "architecture"),
 }

@@ -180,7 +180,7 @@ def answers_as_text(answers: Sequence[Answer]) -> str:
 _LEGEND = (
     "accounts for: its points of the accuracy forgotten [95 % interval]; they add up",
     "still there: a readout's accuracy (%), o in place; below: less than untrained",
-    "never learned: points below joint right after the task; -: not shown",
+    "never learned: points below joint right after the task; -: none is shown",
     "harm: what a layer's change does alone; repair: what undoing it alone returns",
 )
 

@@ -53,7 +53,7 @@ def cut(name: str, width: int) -> str:
 
 
 def bar(value: float, largest: float) -> str:
-    """Return a bar as long as the value's part of the largest one, padded to that."""
+    """Return a bar as long as the value's part of the largest one, padded to the longest."""
     length = round(_BAR * max(0.0, value) / (largest or 1.0))
     return f"{'█' * length:<{_BAR}}"
 

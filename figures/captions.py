@@ -7,6 +7,7 @@ import pandas as pd
 
 from figures.tables import StudyTables
 from probe.analysis.statements import STUCK
+from probe.tables.note_text import listed
 from probe.tables.schemas import CONTROLS, NETWORK
 
 _DOUBTS = {
@@ -17,6 +18,8 @@ _DOUBTS = {
 }
 """The kinds of doubt, by the notes that raise them."""
 
+_WIDTHS = (24, 32, 40)  # of names, in characters
+
 _HEADS = {
     "single": "Single head: the classes of all tasks so far compete",
     "multi": "Multi-head: the classes of an example's own task compete",
@@ -24,14 +27,13 @@ _HEADS = {
 }
 
 
-def shortened(names: Sequence[str], width: int = 24) -> list[str]:
+def shortened(names: Sequence[str]) -> list[str]:
     """Shorten long dotted names by cutting off their first parts, if they stay unique.
 
     The last parts tell layers apart; the modules around them are mostly the same.
 
     Args:
         names: The names.
-        width: The largest number of characters of a name that is not shortened.
 
     Returns:
         The names, shortened if they are long.
@@ -39,8 +41,11 @@ def shortened(names: Sequence[str], width: int = 24) -> list[str]:
     >>> shortened(["stem", "backbone.features.denseblock1.denselayer2.conv1"])
     ['stem', '…denselayer2.conv1']
     """
-    short = [name if len(name) <= width else _end(name, width) for name in names]
-    return short if len(set(short)) == len(names) else list(names)
+    for width in _WIDTHS:
+        short = [name if len(name) <= width else _end(name, width) for name in names]
+        if len(set(short)) == len(names):
+            return short
+    return list(names)
 
 
 def _end(name: str, width: int) -> str:
@@ -63,18 +68,6 @@ def folded(name: str, width: int = 22) -> str:
             lines.append("")
         lines[-1] += piece.strip("\n")
     return "\n".join(line.rstrip() for line in lines)
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names in one line: up to three, or the first two and the number of the others.
-
-    >>> listed(["Finetune", "EWC"]), listed(["Finetune", "EWC", "SI", "GEM"])
-    ('Finetune, EWC', 'Finetune, EWC and 2 more')
-    """
-    all_names = list(names)
-    if len(all_names) > 3:
-        return f"{', '.join(all_names[:2])} and {len(all_names) - 2} more"
-    return ", ".join(all_names)
 
 
 def together(names: Iterable[str]) -> str:
@@ -155,38 +148,6 @@ def over_seeds(rows: pd.DataFrame) -> str:
         return text
     sources = "test examples" if _of_networks(rows) else "seeds and test set"
     return f"{text}, 95 % interval (of {sources})"
-
-
-def means_are(rows: pd.DataFrame, what: str = "Points") -> str:
-    """Return a sentence that says how many seeds the points are means over.
-
-    Args:
-        rows: The means that are shown.
-        what: The word for the points.
-
-    Returns:
-        The sentence.
-    """
-    means = mean_over(rows).replace("One", "those of one").replace("Mean", "means")
-    return f"{what} are {means}"
-
-
-def points_are(rows: pd.DataFrame, what: str = "Points") -> str:
-    """Describe points and bars in a sentence, see `over_seeds`.
-
-    Args:
-        rows: The means that are shown.
-        what: The word for the points.
-
-    Returns:
-        The sentence.
-
-    >>> points_are(pd.DataFrame({"mean": [0.9], "std": [0.01], "seeds": [3]}))
-    'Points are means over 3 seeds; bars are 95 % intervals of the seeds'
-    """
-    if rows["std"].isna().all():
-        return means_are(rows, what)
-    return f"{means_are(rows, what)}; bars are 95 % intervals of the seeds"
 
 
 def study(measurements: pd.DataFrame) -> str:

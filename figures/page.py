@@ -24,6 +24,7 @@ from figures import captions, layout, lines, style
 from figures.appearance import Appearance, learner_appearances
 from figures.options import Options
 from figures.tables import StudyTables
+from probe.tables.note_text import listed
 from probe.tables.table_file import where
 
 
@@ -100,8 +101,8 @@ class Page:
         return self.appearances([learner])[learner].label
 
     def listed(self, learners: Iterable[str]) -> str:
-        """Return the printed names of learners in one line, see `captions.listed`."""
-        return captions.listed(map(self.display_name, learners))
+        """Return the printed names of learners in one line, the first few of them."""
+        return listed(map(self.display_name, learners))
 
     def describe(
         self,

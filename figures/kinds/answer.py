@@ -26,8 +26,8 @@ from figures.page import Page
 from figures.tables import StudyTables
 from probe.answers.record import Answer, LayerLine
 from probe.answers.study import answers
+from probe.answers.text import meanings
 from probe.tables.layer_text import points, word_of
-from probe.tables.schemas import CAUSE_VERDICTS
 
 QUESTION = "Which layer forgot what?"
 NEEDS = "a method whose layers were measured"
@@ -159,13 +159,12 @@ def _draw_held(axes: Axes, layers: Sequence[LayerLine]) -> None:
 def _describe(page: Page, shown: Sequence[Answer]) -> None:
     """Describe the panels of answers."""
     lines = [line for answer in shown for line in answer.layers]
-    words = [word for word in CAUSE_VERDICTS if any(word == x.verdict for x in lines)]
     readouts = list(dict.fromkeys(answer.readout for answer in shown if answer.readout))
     page.describe(
         [answer.method for answer in shown],
         "Bars: points forgotten of the earlier tasks that the change of each layer "
         "accounts for; with more classes that compete they add up to what was forgotten",
-        "; ".join(f"{word_of(word)}: {CAUSE_VERDICTS[word]}" for word in words),
+        "; ".join(meanings({line.verdict for line in lines})),
         f"Dots: accuracy of the readout {captions.together(readouts)} after all tasks, "
         "hollow if it is below that of an untrained network; bands: from there to that of "
         "joint training; ticks: right after the task, where some of this was never learned"

@@ -71,7 +71,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "The network that has learned all tasks is held fixed up to the feature, and "
         "everything downstream is retrained on all tasks at once; the last panel is "
         "the network as trained",
-        captions.points_are(f1),
+        captions.over_seeds(f1),
         readouts=[RETRAIN],
     )
     return page.fit(grid, (tables.position_label, "F1 of the task (%)"), height=1.3)

@@ -62,7 +62,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "change of each layer accounts for, the Shapley value of putting it back as it "
         "was after the task; shares, with more classes that compete, add up to the "
         "number at the end of the bar",
-        captions.means_are(pieces, "Shares"),
+        captions.mean_over(pieces),
     )
     height = page.scale * _ROW * len(learners)
     return page.fit([axes], ("Points of accuracy forgotten", ""), height=height)

@@ -73,14 +73,13 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
         entries |= _plot_controls(axes, looks, names, shown)
         _plot_learners(axes, looks, names, shown, bars)
-    page.legend(
-        entries.values(), captions.over_seeds(bars if len(bars) else shown.summary)
-    )
+    means = bars if len(bars) else where(shown.summary, learner=learners)
+    page.legend(entries.values(), captions.over_seeds(means))
     # After the legend, whose height has to be known before names can be seen to touch.
     page.name_layers(grid, [features for features, _ in drawn])
     page.describe(
         learners,
-        *_sentences(learners, shown, bars),
+        *_sentences(shown, means),
         readouts=[RETRAIN],
     )
     return page.fit(
@@ -120,20 +119,15 @@ def _bars(layers: pd.DataFrame, learners: Sequence[str]) -> pd.DataFrame:
     return bars if with_interval == set(learners) else bars[:0]
 
 
-def _sentences(
-    learners: Sequence[str], shown: StudyTables, bars: pd.DataFrame
-) -> Iterator[str]:
-    """Yield the sentences of the caption; without `bars`, intervals are those of summary.csv."""
+def _sentences(shown: StudyTables, means: pd.DataFrame) -> Iterator[str]:
+    """Yield the sentences of the caption on the means that are drawn."""
     yield "Partial Retrain Accuracy by layer, in order of depth"
     yield (
         "The network that has learned all tasks is held fixed up to the layer, "
         "everything downstream is retrained on all tasks at once, and the network is "
         "tested on all tasks; at the last layer it is the network as trained"
     )
-    if len(bars):
-        yield captions.over_seeds(bars)
-    else:
-        yield captions.points_are(where(shown.summary, learner=learners))
+    yield captions.over_seeds(means)
     quantities = set(shown.layers["quantity"])
     if "ceiling" in quantities or OFFLINE in set(shown.summary["learner"]):
         yield "Joint (dashed): a network trained on all tasks at once"

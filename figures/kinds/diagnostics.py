@@ -74,7 +74,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "test data: share of dead units, which never change; effective rank as a "
         "share of values; debiased linear CKA to the same layer of the untrained and "
         "of the joint network",
-        captions.points_are(means),
+        captions.over_seeds(means),
     )
     return page.fit(grid, ("Layer, by depth", ""), height=1.4)
 

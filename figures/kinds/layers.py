@@ -70,7 +70,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         *heatmaps.MARKS,
         f"Trained downstream of the layer, on all tasks at once: the readout"
         f"{'s' * (len(readouts) > 1)} {captions.together(readouts)}",
-        captions.means_are(rows, "Numbers"),
+        captions.mean_over(rows),
         readouts=readouts,
     )
     return heatmaps.fit_maps(page, grid, titled)

@@ -74,7 +74,7 @@ def draw_memory(tables: StudyTables, page: Page) -> Figure | None:
         dict.fromkeys(kind for kind, _ in looks),
         f"Average accuracy after {captions.counted(T, 'task')}, against the number of "
         "stored samples",
-        captions.points_are(rows),
+        captions.over_seeds(rows),
         kinds=True,
     )
     return page.fit(grid, (x_label, _accuracy(T, rows)), height=2.0)
@@ -124,7 +124,7 @@ def draw_sampling(tables: StudyTables, page: Page) -> Figure | None:
         f"Average accuracy after {captions.counted(T, 'task')} by the strategy that "
         "selects the stored samples",
         "Within a group the kind of method and the number of samples are the same",
-        captions.points_are(rows),
+        captions.over_seeds(rows),
         kinds=True,
     )
     return page.fit([axes], (x_label, _accuracy(T, rows)), height=2.0)

@@ -80,7 +80,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "sessions from the second on; the first and the last are shares of the "
         "accuracy of joint training, the dashed line; one that is the same for all "
         "methods is left out",
-        captions.points_are(points, "Columns"),
+        captions.over_seeds(points),
     )
     return page.fit([axes], ("", r"$\Omega$"), height=1.8)
 

@@ -65,7 +65,7 @@ def draw(
     points = pd.concat(metrics)
     # Without bars, under which the lines of many tasks could not be told apart.
     page.legend([looks[name] for name in learners], captions.mean_over(points))
-    page.describe(learners, about, captions.means_are(points))
+    page.describe(learners, about, captions.mean_over(points))
     y_label = captions.with_head("Accuracy (%)", points)
     return page.fit(grid, (across, y_label), height=1.7)
 

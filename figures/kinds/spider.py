@@ -99,7 +99,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "positive backward transfer; FWT: forward transfer",
         _with_names("Left out, as the same for all methods:", constant),
         _with_names("Small panels: one method each, with", in_small),
-        captions.means_are(points),
+        captions.mean_over(points),
     )
     side = 1.0 if small else 2.3
     return page.fit(

@@ -80,7 +80,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "number",
         f"Readout: {readout}, trained downstream on all tasks at once; the output is "
         "as trained",
-        captions.points_are(courses),
+        captions.over_seeds(courses),
         "Dashed: the same for the layers of a network trained on all tasks at once"
         * (not offline.empty),
         readouts=[readout],

@@ -98,7 +98,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "both",
         "PBT and NBT: positive and negative backward transfer; PFT and NFT: the same "
         "forward",
-        captions.points_are(points),
+        captions.over_seeds(points),
     )
     return page.fit([axes], axis_labels, height=2.5)
 

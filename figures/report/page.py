@@ -18,10 +18,10 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from figures.captions import counted
+from figures.captions import counted, shortened
 from figures.maps import BORDERS
 from figures.report.questions import sections
-from figures.report.views import ChartAxis, Section, label, short, value_axis
+from figures.report.views import ChartAxis, Section, label, value_axis
 from probe.answers.record import Answer
 from probe.answers.study import answers
 from probe.answers.text import answers_as_text, cut, headline
@@ -185,7 +185,7 @@ def template(name: str) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.globals |= {
-        "short": short,
+        "shortened": shortened,
         "cut": cut,
         "headline": headline,
         "word_of": word_of,

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from figures import maps
+from figures.captions import shortened
 from figures.maps import Cell, HeatMap
 from figures.report import views
 from figures.report.courses import budget, course
@@ -99,7 +100,7 @@ def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     examples = tables["layers"]["readout"].map(per_class_of, na_action="ignore")
     layers = where(tables["layers"][examples < math.inf], task_position=None)
     for (learner, readout), rows in maps.of_layers(layers):
-        names = views.short(rows["feature"].unique())
+        names = shortened(rows["feature"].unique())
         groups = rows.groupby("feature", sort=False)
         lines = []
         for name, (_, of_layer) in zip(names, groups, strict=True):
@@ -202,7 +203,7 @@ def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     for learner in pra["learner"].unique():
         cells = (text_of.get((learner, feature), "-") for feature in features)
         lines.append((views.label(learner), *cells))
-    view = Sheet(columns=["PRA in %", *views.short(features)], lines=lines)
+    view = Sheet(columns=["PRA in %", *shortened(features)], lines=lines)
     yield ReportFigure(view=view)
 
 

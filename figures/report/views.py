@@ -10,7 +10,6 @@ from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 from figures.appearance import learner_appearances
-from figures.captions import shortened
 from figures.lines import SHADES, shades
 from probe.extensions import spread_over
 from probe.immutable import immutable
@@ -18,7 +17,6 @@ from probe.tables.sheets import Sheet
 
 _TICKS = 4
 _APART = 0.08  # of the names of lines, as a share of the height
-_WIDTHS = (24, 32, 40)  # of names, in characters
 
 
 @immutable
@@ -181,9 +179,3 @@ def _round_up(least: float) -> float:
 def label(learner: str) -> str:
     """Return a learner's printed name."""
     return learner_appearances([learner])[learner].label
-
-
-def short(names: Sequence[str]) -> list[str]:
-    """Return names, long ones without their first parts, if all names stay different."""
-    shorter = (shortened(names, width) for width in _WIDTHS)
-    return next((short for short in shorter if short != list(names)), list(names))

@@ -1,9 +1,10 @@
 """The answer on one method as data; all renderings are made of it."""
 
-import math
+from operator import itemgetter
 
+from probe.analysis.statements import MARGIN
 from probe.immutable import immutable
-from probe.tables.schemas import OPEN
+from probe.rewinding.verdicts import Shown
 
 LITTLE_ROOM = 0.02
 """The room in accuracy below which a layer can show little."""
@@ -28,6 +29,16 @@ class Interval:
         """The interval of the value with the other sign."""
         return Interval(value=-self.value, low=-self.high, high=-self.low)
 
+    @property
+    def shown(self) -> str:
+        """Whether an accuracy is shown to be above 0: yes, no, <0, or ? if that is open."""
+        shown = Shown(low=self.low, high=self.high, margin=MARGIN)
+        if shown.is_above:
+            return "yes"
+        if shown.is_below:
+            return "<0"
+        return "no" if shown.is_no_harm else "?"
+
 
 @immutable
 class LayerLine:
@@ -36,8 +47,8 @@ class LayerLine:
     Attributes:
         layer: The name of the layer.
         cost: The part of what was lost that its change accounts for.
-        alone: The part that comes back if only this layer is put back.
-        all_but: The part that is still missing if all layers but this one are put back.
+        harm: The part that its change loses by itself: all other layers are put back.
+        repair: The part that comes back if only this layer is put back.
         verdict: The verdict on its change, see `probe.tables.schemas.CAUSE_VERDICTS`;
             empty if causes were not measured.
         held: The accuracy of the readout after all tasks.
@@ -51,8 +62,8 @@ class LayerLine:
 
     layer: str
     cost: Interval | None = None
-    alone: Interval | None = None
-    all_but: Interval | None = None
+    harm: Interval | None = None
+    repair: Interval | None = None
     verdict: str = ""
     held: Interval | None = None
     untrained: float | None = None
@@ -115,10 +126,10 @@ class Answer:
     def purpose(self) -> str:
         """The purpose of the next step, in a few words."""
         if "--seeds" in self.next:
-            return "more trainings narrow the intervals"
+            return "more seeds narrow the intervals"
         if "diff" in self.next:
-            return "what would bring it back"
-        return "what layers account for"
+            return "measure what brings it back"
+        return "measure what layers account for"
 
     @property
     def has_causes(self) -> bool:
@@ -126,36 +137,20 @@ class Answer:
         return any(line.cost for line in self.layers)
 
     @property
-    def main_layers(self) -> list[str]:
+    def main_layers(self) -> list[LayerLine]:
         """The fewest layers whose changes account for more than half of what was forgotten.
 
-        The largest costs first, without layers whose verdict is open. It is empty if it
-        is not shown that anything was forgotten, or these costs do not reach half.
+        The largest costs first. It is empty if it is not shown that anything was
+        forgotten, or if the costs do not reach half.
         """
         if self.forgotten is None or not self.forgotten.low > 0:
             return []
-        shown = [
-            (line.cost.value, line.layer)
-            for line in self.layers
-            if line.cost and line.cost.low > 0 and line.verdict != OPEN
-        ]
-        names = []
+        costs = [(line.cost.value, line) for line in self.layers if line.cost]
+        lines = []
         total = 0.0
-        for value, layer in sorted(shown, reverse=True):
-            names.append(layer)
+        for value, line in sorted(costs, key=itemgetter(0), reverse=True):
+            lines.append(line)
             total += value
             if total > self.forgotten.value / 2:
-                return names
+                return lines
         return []
-
-    @property
-    def unsettled(self) -> list[str]:
-        """The layers that may have cost more than a main layer: their verdict is open."""
-        main = self.main_layers
-        costs = {line.layer: line.cost.value for line in self.layers if line.cost}
-        least = min((costs[name] for name in main), default=math.inf)
-        return [
-            line.layer
-            for line in self.layers
-            if line.verdict == OPEN and costs[line.layer] > least
-        ]

@@ -22,8 +22,8 @@ from probe.tables.table_file import records, where
 FIRST = "linear"
 """The readout that an answer prefers."""
 
-COMPETITION = "more classes"
-"""The line of what was lost because more classes compete."""
+COMPETITION = "new classes"
+"""The line of what was lost because the classes learned later compete."""
 
 _ONE = "this network"
 _CONSTANT = "for every test example"  # in the note on a network that predicts one class
@@ -73,8 +73,9 @@ def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> A
     if is_training:
         trained = _trainings(measured, int(of_readout["seeds"].max()))
     forgotten = _interval(total)
+    learned = _just_learned(matrices, learner)
     belief = [
-        *_rests_on(measured, trained, forgotten),
+        *_rests_on(measured, trained, forgotten, learned),
         *_doubts(tables, learner, readout),
         *_little_room(lines),
     ]
@@ -82,7 +83,7 @@ def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> A
         method=learner,
         readout=readout,
         tasks=earlier_tasks(causes, matrices.tasks - 1),
-        learned=_just_learned(matrices, learner),
+        learned=learned,
         forgotten=forgotten,
         layers=lines,
         belief=tuple(belief),
@@ -127,8 +128,8 @@ def _lines(row_of: _Rows, layers: list[str]) -> Iterator[LayerLine]:
         yield LayerLine(
             layer=layer,
             cost=_interval(cause),
-            alone=_interval(quantities.get("restored")),
-            all_but=_interval(quantities.get("broken")),
+            harm=_interval(quantities.get("broken")),
+            repair=_interval(quantities.get("restored")),
             verdict=cause.verdict if cause else "",
             held=_interval(quantities.get("accuracy")),
             untrained=untrained,
@@ -200,18 +201,21 @@ def _trainings(measured: pd.DataFrame, seeds: int) -> str:
     orders = measured["order"].nunique()
     if orders == 1:
         return f"{seeds} trainings"
-    return f"{seeds} seeds in {orders} orders each"
+    return f"{seeds * orders} trainings: {seeds} seeds in {orders} task orders"
 
 
 def _rests_on(
-    measured: pd.DataFrame, trained: str, forgotten: Interval | None
+    measured: pd.DataFrame,
+    trained: str,
+    forgotten: Interval | None,
+    learned: float | None,
 ) -> Iterator[str]:
     """Yield what an answer rests on, with the interval of what was forgotten."""
     ends = ""
     if forgotten and not math.isnan(forgotten.low):
-        ends = (
-            f"; forgotten: [{points(forgotten.low)}, {points(forgotten.high)}] (95 %)"
-        )
+        # Not more than was learned: intervals over few seeds may reach beyond.
+        high = max(forgotten.value, min(forgotten.high, learned or 1.0))
+        ends = f"; forgotten: [{points(forgotten.low)}, {points(high)}] (95 %)"
     yield f"{trained}{ends}"
     if measured["order"].nunique() == 1 and measured["task_position"].max() > 1:
         yield "one order: a task and its position cannot be told apart"
@@ -229,7 +233,7 @@ def _doubts(tables: Tables, learner: str, readout: str) -> Iterator[str]:
     if constant := int(is_constant.sum()):
         measured = where(tables["measurements"], learner=learner)
         networks = measured.drop_duplicates(["order", "seed", "tasks_seen"])
-        yield f"one class predicted by {constant} of {len(networks)} networks"
+        yield f"{constant} of {len(networks)} networks predict one class for all examples"
     yield from note_sentences(notes[~is_constant])
 
 
@@ -241,7 +245,7 @@ def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
     if any(line.joint is None for line in held):
         yield "no joint training: never learned is not known"
     if small := [line.layer for line in held if line.has_little_room]:
-        yield f"no room at {listed(small)}: joint adds next to nothing, only losses show"
+        yield f"no room at {listed(small)}: untrained is nearly as good as joint there"
 
 
 def _next(measured: pd.DataFrame, tasks: int, *, has_causes: bool) -> str:

@@ -7,30 +7,31 @@ from textwrap import wrap
 from probe.answers.record import Answer, Interval, LayerLine
 from probe.errors import printable
 from probe.tables.layer_text import points, word_of
-from probe.tables.note_text import listed
-from probe.tables.schemas import CANNOT_TELL, CAUSE_VERDICTS
+from probe.tables.schemas import CAUSE_VERDICTS
 from probe.tables.sheets import Sheet
 
 WIDTH = 80
 """The columns of a terminal."""
 
-_NAME = 12  # columns of a layer's name
-_CAUSE = 32  # columns of a cause, more where its interval is long
-_BAR = 6  # columns of the longest bar
+_CAUSE = 35  # columns of a cause, more where its interval is long
+_NAMED = 3  # layers in a headline
 _SCALE = 7  # columns between untrained and joint
 _TITLE = 9  # columns before a sentence
 _COLUMNS = (
     "layer",
     "accounts for",
+    "harm",
+    "repair",
     "verdict",
     "untrained",
     "still there",
     "joint",
     "never learned",
 )
+_CONTENT = 33  # columns of what is still there
 _HEADS = (
-    "    un- still         joint  never",
-    "trained there              learned",
+    ("layer", "accounts for  harm repair verdict", "still there    joint never"),
+    ("", "", "untrained                  learned"),
 )
 
 
@@ -50,12 +51,6 @@ def with_ends(interval: Interval, decimals: int = 1) -> str:
 def cut(name: str, width: int) -> str:
     """Return a name of at most so many characters: the end tells layers apart."""
     return name if len(name) <= width else f"…{name[1 - width :]}"
-
-
-def bar(value: float, largest: float) -> str:
-    """Return a bar as long as the value's part of the largest one, padded to the longest."""
-    length = round(_BAR * max(0.0, value) / (largest or 1.0))
-    return f"{'█' * length:<{_BAR}}"
 
 
 def wrapped(title: str, sentences: Sequence[str]) -> Iterator[str]:
@@ -85,66 +80,67 @@ def _guilty(answer: Answer) -> str:
         return "by which layers is not measured"
     if not answer.main_layers:
         return "by which layers is not shown"
-    text = f"over half by {' + '.join(answer.main_layers)}"
-    if answer.unsettled:
-        text += f" ({listed(answer.unsettled)}: {CANNOT_TELL})"
-    return text
+    layers_of: dict[str, list[str]] = {word: [] for word in (*CAUSE_VERDICTS, "")}
+    for line in answer.main_layers[:_NAMED]:
+        layers_of[line.verdict].append(line.layer)
+    return "; ".join(
+        f"{word_of(verdict) or 'no layer'}: {', '.join(layers)}"
+        for verdict, layers in layers_of.items()
+        if layers
+    )
 
 
 def answer_lines(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
     """Yield the lines of answers, each with the verdict of its layer, and how to read them.
 
-    A line has at most 80 columns, but a command that can be pasted is not broken. Bars
-    have one scale, so that methods can be compared.
+    A line has at most 80 columns, but a command that can be pasted is not broken.
     """
-    layers = [line for answer in answers for line in answer.layers]
-    largest = max((line.cost.value for line in layers if line.cost), default=0)
     for answer in answers:
         for line in wrap(f"{answer.method} {headline(answer)}", WIDTH):
             yield line, ""
         if answer.layers:
             verdicts = [line.verdict for line in answer.layers]
-            lines = _table_lines(answer, largest)
-            yield from zip(lines, ["", "", *verdicts], strict=True)
+            yield from zip(_table_lines(answer), ["", "", *verdicts], strict=True)
         for line in wrapped("rests on", answer.belief):
             yield line, ""
         yield f"{'next':<{_TITLE}}{answer.purpose}:", ""
         yield f"{'':<{_TITLE}}{answer.next}", ""
         yield "", ""
-    for line in _legend(layers):
+    for line in _legend(answers):
         yield line, ""
 
 
-def _table_lines(answer: Answer, largest: float) -> Iterator[str]:
+def _table_lines(answer: Answer) -> Iterator[str]:
     """Yield a header of two lines, and a line for each layer of an answer."""
     has_held = any(line.held for line in answer.layers)
-    causes = [_cause(line, largest) for line in answer.layers]
-    of_causes = max([_CAUSE, *map(len, causes)])
+    causes = [_cause(line) for line in answer.layers]
+    of_causes = max([_CAUSE, *map(len, causes)]) if answer.has_causes else 0
     # Long ends of intervals take their columns from the names.
     names = ["layer", *(line.layer for line in answer.layers)]
-    width = min(_NAME + _CAUSE - of_causes, max(map(len, names)))
-    rows = [
-        ("layer", f"{'accounts for':<21}verdict", _HEADS[0]),
-        ("", "", _HEADS[1]),
-    ]
+    width = min(WIDTH - _CONTENT - of_causes, max(map(len, names)) + 2)
+    rows = [*_HEADS]
     for line, cause in zip(answer.layers, causes, strict=True):
-        rows.append((cut(line.layer, width), cause, _content(line)))
+        rows.append((cut(line.layer, width - 1), cause, _content(line)))
     for name, cause, content in rows:
-        text = f"{name:<{width}}"
-        if answer.has_causes:
-            text += f"  {cause:<{of_causes}}"
-        if has_held:
-            text += content
-        yield text.rstrip()
+        left = f"{name:<{width}}{cause if answer.has_causes else ''}"
+        right = content if has_held else ""
+        # What is still there ends in one column, its header, too.
+        yield f"{left:<{width + of_causes + _CONTENT - len(right)}}{right}".rstrip()
 
 
-def _cause(line: LayerLine, largest: float) -> str:
-    """Return what the change of a layer accounts for, with a bar and the verdict."""
+def _cause(line: LayerLine) -> str:
+    """Return what the change of a layer accounts for, with both its ends and the verdict."""
     if line.cost is None:
         return ""
     value, _, ends = with_ends(line.cost, 0).partition(" ")
-    share = f"{value:>4} {ends:<8}"
-    return f"{share} {bar(line.cost.value, largest)} {word_of(line.verdict)}"
+    harm, repair = _ends(line)
+    return f"{value:>4} {ends:<8} {harm:<4} {repair:<4} {word_of(line.verdict)}"
+
+
+def _ends(line: LayerLine) -> Iterator[str]:
+    """Yield whether harm and repair are shown; a dash where they were not measured."""
+    for end in (line.harm, line.repair):
+        yield end.shown if end else "-"
 
 
 def _content(line: LayerLine) -> str:
@@ -154,13 +150,13 @@ def _content(line: LayerLine) -> str:
     scale = ""
     if line.position is not None:
         before = round((_SCALE - 1) * line.position)
-        scale = "·" * before + "o" + "·" * (_SCALE - 1 - before)
+        scale = f"{'·' * before}o{'·' * (_SCALE - 1 - before)}"
     elif line.below_untrained:
         scale = "below"
     elif line.has_little_room:
         scale = "no room"
     untrained, held, joint, never = _numbers(line)
-    return f"{untrained:>7} {held:>5} {scale:<{_SCALE}} {joint:>5}{never:>7}"
+    return f"{untrained:>7} {held:>5} {scale:<{_SCALE}} {joint:>5}{never:>6}"
 
 
 def _numbers(line: LayerLine) -> Iterator[str]:
@@ -177,18 +173,28 @@ def answers_as_text(answers: Sequence[Answer]) -> str:
     return printable("\n".join(lines).rstrip(), "\n")
 
 
-_LEGEND = (
-    "accounts for: its points of the accuracy forgotten [95 % interval]; they add up",
-    "still there: a readout's accuracy (%), o in place; below: less than untrained",
-    "never learned: points below joint right after the task; -: none is shown",
-    "harm: what a layer's change does alone; repair: what undoing it alone returns",
+_OF_CAUSES = (
+    "forgot: points of accuracy, the mean over these tasks; after it the layers that",
+    "account for the most, more than half together",
+    "accounts for: points that undoing its change returns, mean over all orders of",
+    "undoing layers, repair first to harm last [95 % interval]; they add up",
+    "harm: its change alone loses points; repair: undoing it alone returns some",
+    "yes: shown; no, <0: ruled out; ?: not settled",
+)
+_OF_CONTENT = (
+    "still there: accuracy (%) of a readout fitted to the layer, between untrained",
+    "(left) and joint (right); below: less than untrained",
+    "never learned: points below joint right after the task; -: none",
 )
 
 
-def _legend(layers: Sequence[LayerLine]) -> Iterator[str]:
+def _legend(answers: Sequence[Answer]) -> Iterator[str]:
     """Yield how to read the table of answers, and a line for each verdict in it."""
-    if layers:
-        yield from _LEGEND
+    layers = [line for answer in answers for line in answer.layers]
+    if any(line.cost for line in layers):
+        yield from _OF_CAUSES
+    if any(line.held for line in layers):
+        yield from _OF_CONTENT
     yield from meanings({line.verdict for line in layers})
 
 
@@ -227,6 +233,7 @@ def _cells(line: LayerLine) -> list[str]:
     return [
         line.layer,
         with_ends(line.cost) if line.cost else "-",
+        *_ends(line),
         word_of(line.verdict) or "-",
         *_numbers(line),
     ]

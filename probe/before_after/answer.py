@@ -4,15 +4,16 @@ import math
 from collections.abc import Iterator, Sequence
 
 from probe.answers.record import Interval
-from probe.answers.text import bar, cut, meanings, wrapped
+from probe.answers.text import cut, meanings, wrapped
 from probe.immutable import immutable
 
 _NAME = 18
 _LINES = 8  # blocks that are shown
 _LEGEND = (
-    "accounts for: its part of what old lost [95 % interval]",
-    "put back: what old regains (repair) and new gains if only it is put back",
-    "harm: what the change of a block does alone",
+    "accounts for: what undoing it returns of old, mean over all orders [95 %]",
+    "harm: what old loses by its change alone; shown: by its 95 % interval",
+    "repair: what old gains by undoing it alone; new: what new gains by that",
+    "N a class: N training examples of each old and new class",
 )
 
 
@@ -40,15 +41,17 @@ class BlockLine:
     Attributes:
         block: The name of the block.
         share: The part of what was lost that it accounts for.
-        old: What putting only it back changes on old examples.
-        new: The same on new examples, None without any.
+        harm: What its change alone, all others put back, loses on old examples.
+        repair: What putting only it back returns on old examples.
+        new: What this changes on new examples, None without any.
         verdict: The verdict, see `probe.tables.schemas.CAUSE_VERDICTS`.
         words: The verdict in words.
     """
 
     block: str
     share: Interval
-    old: float
+    harm: float
+    repair: float
     new: float | None
     verdict: str
     words: str
@@ -144,18 +147,14 @@ class Answer:
         width = min(_NAME, max(map(len, names)))
         yield (
             f"{cut(title, width):<{width}} "
-            f"{'accounts for':<26}{'put back: old':>14}{new}  verdict"
+            f"{'accounts for':<19}{'harm':>8}{'repair':>8}{new}  verdict"
         )
-        # Of both tables: their bars have one scale.
-        largest = max(abs(line.share.value) for line in self.blocks + self.inside)
         for line in blocks[:_LINES]:
-            length = bar(line.share.value, largest)
-            share = f"{self.interval(line.share):<19} {length}"
-            old = f"{self.change(line.old):>14}"
-            new = ""
+            text = f"{cut(line.block, width):<{width}} {self.interval(line.share):<19}"
+            text += f"{self.change(line.harm, ''):>8}{self.change(line.repair):>8}"
             if line.new is not None:
-                new = f"{self.change(line.new):>8}"
-            yield f"{cut(line.block, width):<{width}} {share}{old}{new}  {line.words}".rstrip()
+                text += f"{self.change(line.new):>8}"
+            yield f"{text}  {line.words}".rstrip()
         if len(blocks) > _LINES:
             yield f"and {len(blocks) - _LINES} blocks with smaller shares"
 
@@ -171,11 +170,11 @@ class Answer:
             return f"{_rounded(100 * value, 1):{sign}.1f}"
         return f"{_rounded(value, self._decimals):{sign}.{self._decimals}f}"
 
-    def change(self, value: float) -> str:
+    def change(self, value: float, sign: str = "+") -> str:
         """Return a difference of scores as text, with its sign."""
         if not math.isfinite(value):
             return "-"
-        return self.number(value, "+")
+        return self.number(value, sign)
 
     def difference(self, change: Interval) -> str:
         """Return a change of a score as text: gained or lost."""

@@ -93,7 +93,8 @@ class Evidence(Findings):
                 BlockLine(
                     block=labels.get(row.feature, row.feature),
                     share=share,
-                    old=row.restored,
+                    harm=row.broken,
+                    repair=row.restored,
                     new=row.new if self.setting.has_new else None,
                     verdict=row.verdict,
                     words=word_of(row.verdict),
@@ -112,8 +113,8 @@ class Evidence(Findings):
             untrained = "not known"
             if content.untrained:
                 untrained = f"{100 * content.untrained.value:.1f}"
-            text = f"old {before:.1f} before, {after:.1f} after, untrained {untrained}"
-            yield f"Linear readout of {block}: {text}."
+            text = f"{after:.1f} (before {before:.1f}, untrained {untrained})"
+            yield f"Linear readout of {block}: old still {text}."
 
     def _recommended(self) -> list[Measured]:
         """Return the recommended remedies, the best ranks first.

@@ -197,7 +197,7 @@ class Findings:
             traded = self.blame.traded
             return [
                 f"A trade: {traded} learned the new at the expense of the old.",
-                "Putting it back returns old and loses new.",
+                f"Putting {traded} back returns old and loses new.",
             ]
         if self.kind in _SENTENCES:
             return [_SENTENCES[self.kind]]

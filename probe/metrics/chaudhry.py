@@ -80,9 +80,7 @@ def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float
     """
     k = R.check_task(k)
     if k == 1:
-        raise NotMeasured(
-            "forgetting F_k needs k >= 2: there is no task before the first"
-        )
+        raise NotMeasured("forgetting needs k >= 2: there is no task before the first")
     # Rows 1..k-1: row 0 is no knowledge that training gave, row k is what is compared
     # with.
     past = np.arange(1, k)

@@ -22,10 +22,10 @@ Number = float | None
 # same.
 _MISSING = {
     "ideal": (
-        "needs the ideal accuracy: joint, on the first task's test data (--ideal)"
+        "needs --ideal, the accuracy of joint training on the first task's test data"
     ),
     "reference": (
-        "needs a reference, the accuracy matrix of the method cumulative (--reference)"
+        "needs --reference, R of a network trained on all tasks so far (cumulative)"
     ),
 }
 

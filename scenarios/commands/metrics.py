@@ -5,10 +5,12 @@ cumulative learner, offline accuracy, sizes of the test sets) are computed if th
 given, and otherwise listed with the reason.
 """
 
+from collections import defaultdict
 from pathlib import Path
 from textwrap import wrap
 from typing import cast
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -23,7 +25,9 @@ from probe.metrics.diaz_rodriguez import (
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import Reading, read_log, read_matrix_file
 from probe.metrics.scorecard import Scorecard, scorecard
+from probe.tables.sheets import Sheet
 from probe.validation import shown
+from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
 from scenarios.options import MetricsOptions, names, weightings
 
@@ -64,9 +68,10 @@ def score_file(file: Path, options: MetricsOptions) -> None:
         print(card.to_json(read=reading._asdict()))
         return
     show_line(_summary(card, R.tasks))
+    show_sheet(_tasks_sheet(R))
     _show_reading(reading)
     _show_card(card)
-    show_line("which layer forgot, and what brings it back: probe diff --help")
+    show_line("with checkpoints, `probe diff` says which layer forgot")
 
 
 def _summary(card: Scorecard, tasks: int) -> str:
@@ -76,26 +81,42 @@ def _summary(card: Scorecard, tasks: int) -> str:
     change = values["gem", "bwt"]
     if accuracy is None or change is None:
         return f"{tasks} tasks: what was forgotten cannot be told from these cells"
-    last = f"average accuracy after {tasks} tasks: {100 * accuracy:.1f} %"
-    return f"{last}; backward transfer: {100 * change:.1f} points"
+    transfer = f"backward transfer {100 * change:.1f} points (GEM's bwt)"
+    return f"{transfer}, average accuracy {100 * accuracy:.1f} % after {tasks} tasks"
+
+
+def _tasks_sheet(R: AccuracyMatrix) -> Sheet:
+    """Return the accuracy on each task, in %: untrained, just learned, and at the end."""
+    lines = []
+    for j in range(1, R.tasks + 1):
+        untrained, learned, end = R.values[[0, j, R.tasks], j - 1]
+        values = (untrained, learned, end, learned - end)
+        cells = (
+            "-" if np.isnan(value) else f"{round(100 * value, 1) + 0:.1f}"
+            for value in values
+        )
+        lines.append((str(j), *cells))
+    columns = ("task", "untrained", "just learned", "at the end", "lost")
+    return Sheet(columns=columns, lines=lines)
 
 
 def _show_reading(reading: Reading) -> None:
     """Print how the matrix was read, and what may be wrong with it."""
     first = "before any training" if reading.row_0 else "after task 1"
-    line = f"{reading.file}: in {reading.unit}; first row: {first}; one matrix has no "
-    for text in (f"{line}intervals", *reading.notes):
-        show_line(text)
+    line = f"{reading.file}: in {reading.unit}, first row {first}; one matrix, so no "
+    show_line(f"{line}intervals")
+    for note in reading.notes:
+        show_line(note)
 
 
 def _show_card(card: Scorecard) -> None:
     """Print the metrics that were measured, and below them each reason for the others once."""
     table = Table("paper", "metric", "value")
-    names_of_reason: dict[str, list[str]] = {}
+    names_of_reason = defaultdict[str, list[str]](list)
     for paper, metric, value in card.rows():
         if value is None:
             reason = card.not_measured.get(f"{paper}.{metric}", "")
-            names_of_reason.setdefault(reason, []).append(f"{paper}.{metric}")
+            names_of_reason[reason].append(f"{paper}.{metric}")
         else:
             table.add_row(paper, metric, f"{value:.4f}")
     Console().print(table)

@@ -233,7 +233,7 @@ def of_spider(tables):
 def of_causes(tables, panel, line):
     rows = tables.causes[tables.causes["task_position"].isna()]
     rows = rows[rows["quantity"].isin(["attributed", "competition"])]
-    rows = rows.assign(feature=rows["feature"].replace("", "more classes"))
+    rows = rows.assign(feature=rows["feature"].replace("", "new classes"))
     x = "feature" if panel else "learner"
     return marks(rows, panel, line, x)
 
@@ -425,4 +425,6 @@ def test_what_is_drawn_is_what_the_tables_say(kind, of, monkeypatch):
     assert [*re.split(", | and ", "".join(flagged))] == (in_notes or [""])
     assert ("cannot be told apart" in caption) == is_one_order(tables)
     has_bars = np.isfinite(got[:, 1]).any()
-    assert bool(re.search(r"bars are 95 %|95 % interval \(", caption)) == has_bars
+    assert (
+        bool(re.search(r"(and|seeds,|networks?,) 95 % interval", caption)) == has_bars
+    )

@@ -80,12 +80,14 @@ def opened(low, share):
     return Blame.opened.fget(blame)
 
 
-def unsettled(cost):
+def main_layers(cost):
+    """Return the main layers where as much as the cost of one, and that of another, is lost."""
     layers = [
-        Fake(layer=name, verdict=verdict, cost=Fake(value=value))
-        for name, verdict, value in (("a", "costs", 0.3), ("b", "open", cost))
+        Fake(layer=name, verdict="costs", cost=Fake(value=value))
+        for name, value in (("a", cost), ("b", 0.3))
     ]
-    return Answer.unsettled.fget(Fake(main_layers=["a"], layers=layers))
+    answer = Fake(forgotten=Fake(low=0.1, value=0.8), layers=layers)
+    return [line.layer for line in Answer.main_layers.fget(answer)]
 
 
 def drift(low, high):
@@ -121,7 +123,7 @@ ANSWERS = [
         lambda room: LayerLine.has_little_room.fget(Fake(room=room)),
         {0.02: False, 0.019: True},
     ),
-    (unsettled, {0.3: [], 0.31: ["b"]}),
+    (main_layers, {0.4: ["a", "b"], 0.41: ["a"], 0.1: []}),
     (
         lambda high: share(0, high),
         {0.3: "at most 30", 0.29: "14 [0, 29]"},

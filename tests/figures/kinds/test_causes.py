@@ -10,7 +10,7 @@ import figures
 from figures.maps import layer_map
 from figures.tables import StudyTables
 from probe.errors import InputError
-from tests.figures import invented, seen
+from tests.figures import invented
 
 FEATURES = ["conv1", "conv2", "output"]
 LEARNERS = ["er", "finetune"]
@@ -67,25 +67,13 @@ def test_training_is_drawn_where_there_are_both_scopes_and_other_blocks_are_last
     assert names == [
         *FEATURES,
         "attributes of gate",
-        "more classes",
+        "new classes",
     ]
     axes = figure.axes[0]
     rows = [label.get_text() for label in axes.get_yticklabels()]
     widths = [width for _, width in bars_at(axes, rows.index("ER"))]
     values = over_all(TABLE, "er")
     assert widths[3] == pytest.approx(values["attributed", "conv1"])
-
-
-@pytest.mark.parametrize("learners", [1, 4])
-@pytest.mark.parametrize("layers", [3, 12])
-def test_it_fits_in_a_column(learners, layers):
-    names = [f"backbone.features.block{k}.conv" for k in range(layers)]
-    everyone = ["finetune", "er", "si", "my_own_learner_with_samples"]
-    causes = invented.causes(everyone[-learners:], names)
-    figure = figures.causes(StudyTables(causes=causes))
-    assert seen.text_faults(figure) + seen.hidden_data(figure) == []
-    assert figure.get_figwidth() <= 3.4 + 1e-9
-    assert figure.get_figheight() < 10
 
 
 @pytest.mark.parametrize("nothing", [TABLE[:0], TABLE.assign(score="loss")])

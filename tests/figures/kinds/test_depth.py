@@ -106,6 +106,6 @@ def test_where_an_interval_lacks_all_bars_are_of_the_seeds_alone(lost):
             seen.spread(pra(learner, whole.summary))
         )
     said = papers.caption("depth", tables)
-    assert "bars are 95 % intervals of the seeds" in said
+    assert "Mean and 95 % interval over" in said
     assert "Joint (dashed): a network trained on all tasks" in said
     assert "test set" not in said

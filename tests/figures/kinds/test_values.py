@@ -86,11 +86,6 @@ def test_matrix_has_r_in_percent_and_hatches_what_was_not_measured():
         assert axes.get_ylim()[0] > axes.get_ylim()[1]
 
 
-def test_nine_matrices_have_narrow_cells_so_that_they_fit_on_a_page():
-    rows = invented.rows([f"mine{k}" for k in range(9)], tasks=10, seeds=1, orders=1)
-    assert figures.matrix(StudyTables(measurements=rows)).get_figheight() < 10
-
-
 def test_bars_of_omegas_stand_side_by_side_in_the_order_of_appearances():
     (axes,) = papers.figure("omegas").axes
     assert seen.tick_names(axes)[:3] == ["Cumulative", "Finetune", "EWC"]
@@ -101,15 +96,6 @@ def test_bars_of_omegas_stand_side_by_side_in_the_order_of_appearances():
             assert right is None or left == pytest.approx(right)
             right = left + group[0].get_width()
     assert [1, 1] in [list(line.get_ydata()) for line in axes.lines]
-
-
-def test_tradeoff_has_bars_of_forgetting_and_lines_at_zero():
-    (axes,) = papers.figure("tradeoff").axes
-    for name, drawn in zip(NAMES, axes.containers, strict=True):
-        F = papers.metric("forgetting[3]", name)
-        assert seen.bars(drawn, x=True) == pytest.approx(seen.spread([F], scale=1))
-    level, upright = (line for line in axes.lines if len(line.get_xdata()) == 2)
-    assert list(level.get_ydata()) == list(upright.get_xdata()) == [0, 0]
 
 
 @pytest.mark.parametrize("head", ["single", "multi"])

@@ -1,15 +1,18 @@
 """The answers of hand-made tables, as records and as text."""
 
 import re
+from collections import defaultdict
 from dataclasses import replace
+from itertools import combinations_with_replacement, product
 
 import pandas as pd
 import pytest
 
-from probe.analysis.statements import WITHHELD
+from probe.analysis.statements import MARGIN, WITHHELD
 from probe.answers.record import Interval
 from probe.answers.study import answers
 from probe.answers.text import answers_as_text, as_markdown, headline
+from probe.rewinding.verdicts import Shown, verdict
 from probe.tables.layer_text import word_of
 from probe.tables.schemas import CAUSE_VERDICTS
 from probe.tables.table_file import new_table
@@ -33,12 +36,17 @@ def answer(statements=(), missing=None, **others):
     return only
 
 
+def main_layers(causes):
+    return [line.layer for line in answer(causes=causes).main_layers]
+
+
 def test_each_line_holds_the_numbers_of_the_tables():
     result = answer(causes=causes())
     for line in result.layers:
         share = SHARES[line.layer]
         assert line.cost == Interval(value=share, low=share - 0.01, high=share + 0.01)
-        assert (line.alone.value, line.all_but.value) == (share / 2, 2 * share)
+        assert line.repair.value == share / 2
+        assert line.harm.value == 2 * share
         assert (line.untrained, line.joint) == (0.4, 0.9)
         assert line.held.value == pytest.approx(
             0.9 - {"conv2": 0.3, "output": 0.6}.get(line.layer, 0)
@@ -51,7 +59,7 @@ def test_each_line_holds_the_numbers_of_the_tables():
 def test_costs_and_the_competition_of_classes_add_up_to_what_was_forgotten(competition):
     """Also where the interval of the competition holds 0."""
     result = answer(causes=causes(competition=competition))
-    assert result.layers[0].layer == "more classes"
+    assert result.layers[0].layer == "new classes"
     total = sum(line.cost.value for line in result.layers)
     assert total == pytest.approx(result.forgotten.value)
 
@@ -65,29 +73,43 @@ def test_a_verdict_stands_in_the_line_of_its_layer_and_is_explained_once(verdict
     assert text.count(CAUSE_VERDICTS[verdict]) == 1
 
 
-def test_bars_of_methods_have_one_scale():
-    half = causes()
-    half["value"] /= 2
-    text = answers_as_text([answer(causes=causes()), answer(causes=half)])
-    assert re.findall("^conv2 .*?(█+)", text, re.M) == ["██████", "███"]
+def test_harm_and_repair_read_as_the_verdict_that_they_decide():
+    ends = (-0.02, -0.009, 0.0, 0.009, 0.02)
+    words = defaultdict(set)
+    intervals = combinations_with_replacement(ends, 2)
+    for low_high in product(intervals, repeat=3):
+        shown = [Shown(low=low, high=high, margin=MARGIN) for low, high in low_high]
+        harm, repair, _ = (Interval(value=0.0, low=x.low, high=x.high) for x in shown)
+        words[verdict(*shown)].add(f"{harm.shown} {repair.shown}")
+    assert words.pop("depends")
+    assert words == {
+        "costs": {"yes yes"},
+        "repairs": {"no yes"},
+        "breaks": {"yes no"},
+        "harms": {"yes ?", "? yes", "yes yes"},
+        "helps": {"<0 <0"},
+        "together": {"no no"},
+        "none": {"no no"},
+        "open": {" ".join(both) for both in product(("no", "?", "<0"), repeat=2)},
+    }
 
 
 def test_the_headline_names_the_fewest_layers_that_account_for_more_than_half():
-    assert answer(causes=causes()).main_layers == ["conv2"]
-    competing = answer(causes=causes(competition=0.3))
-    assert competing.main_layers == ["conv2", "more classes"]
-    assert headline(competing).endswith("over half by conv2 + more classes")
-    assert answer(causes=causes(competition=-0.9)).main_layers == []
-    # A layer that may have cost more than those named stands beside them.
-    for competition, words in (
-        (0.9, "more classes"),
-        (0.6, "more classes + output (conv2: cannot tell)"),
-    ):
-        untold = causes(("costs", "open", "costs"), competition=competition)
-        assert headline(answer(causes=untold)).endswith(f"over half by {words}")
+    assert main_layers(causes=causes()) == ["conv2"]
+    competing = causes(("costs", "repairs", "costs"), competition=0.3)
+    assert main_layers(causes=competing) == ["conv2", "new classes"]
+    words = "; repair only: conv2; no layer: new classes"
+    assert headline(answer(causes=competing)).endswith(words)
+    assert main_layers(causes=causes(competition=-0.9)) == []
     unsure = causes()
     unsure["low"] = -0.01
-    assert answer(causes=unsure).main_layers == []
+    assert main_layers(causes=unsure) == []
+    many = replace(
+        answer(causes=causes()),
+        layers=answer(causes=causes()).layers * 9,
+        forgotten=Interval(value=4.0, low=3.0, high=5.0),
+    )
+    assert headline(many).endswith("; at fault: conv2, conv2, conv2")
 
 
 def test_the_way_of_training_is_preferred_to_these_networks():
@@ -213,5 +235,5 @@ def test_what_may_not_have_been_forgotten_is_no_layers_doing():
     total = unsure["quantity"] == "forgotten"
     unsure.loc[total, "low"] = -0.01
     result = answer(causes=unsure)
-    assert result.main_layers == []
-    assert "[-1.0, 76.0] (95 %)" in result.belief[0]
+    assert not result.main_layers
+    assert "[-1.0, 75.0] (95 %)" in result.belief[0]

@@ -35,6 +35,7 @@ def test_metrics_in_json_with_a_reason_for_missing_ones_and_in_a_table(
     code, out, _ = probe("metrics R.csv")
     rows = [line.replace("│", " ").split() for line in out.splitlines()]
     assert ["gem", "bwt", "-0.4000"] in rows
+    assert ["1", "-", "90.0", "50.0", "40.0"] in rows
     assert "was not measured" in " ".join(out.split())
 
 
@@ -48,10 +49,8 @@ def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
         >= {"file": "R.npy", "unit": "percent", "row_0": True}.items()
     )
     out = probe("metrics R.npy --percent")[1]
-    assert out.startswith(
-        "average accuracy after 2 tasks: 65.0 %; backward transfer: -40.0"
-    )
-    assert "R.npy: in percent; first row: before any training; one matrix" in out
+    assert out.startswith("backward transfer -40.0 points (GEM's bwt), average")
+    assert "R.npy: in percent, first row before any training; one matrix" in out
     assert card["gem"]["fwt"] == pytest.approx(0.1 - 0.3)
     assert card["chaudhry"]["intransigence"] == pytest.approx([1.0 - 0.9, 0.7 - 0.8])
     assert card["kemker"]["omega_base"] == pytest.approx(0.5 / 0.8)

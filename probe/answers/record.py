@@ -9,6 +9,8 @@ from probe.rewinding.verdicts import Shown
 LITTLE_ROOM = 0.02
 """The room in accuracy below which a layer can show little."""
 
+_MAIN = 3  # layers that a headline names
+
 
 @immutable
 class Interval:
@@ -138,19 +140,12 @@ class Answer:
 
     @property
     def main_layers(self) -> list[LayerLine]:
-        """The fewest layers whose changes account for more than half of what was forgotten.
+        """The layers whose changes account for the most, the largest cost first.
 
-        The largest costs first. It is empty if it is not shown that anything was
-        forgotten, or if the costs do not reach half.
+        They are at most three, and none if it is not shown that anything was forgotten.
         """
         if self.forgotten is None or not self.forgotten.low > 0:
             return []
         costs = [(line.cost.value, line) for line in self.layers if line.cost]
-        lines = []
-        total = 0.0
-        for value, line in sorted(costs, key=itemgetter(0), reverse=True):
-            lines.append(line)
-            total += value
-            if total > self.forgotten.value / 2:
-                return lines
-        return []
+        largest = sorted(costs, key=itemgetter(0), reverse=True)[:_MAIN]
+        return [line for cost, line in largest if cost > 0]

@@ -14,7 +14,6 @@ WIDTH = 80
 """The columns of a terminal."""
 
 _CAUSE = 35  # columns of a cause, more where its interval is long
-_NAMED = 3  # layers in a headline
 _SCALE = 7  # columns between untrained and joint
 _TITLE = 9  # columns before a sentence
 _COLUMNS = (
@@ -81,7 +80,7 @@ def _guilty(answer: Answer) -> str:
     if not answer.main_layers:
         return "by which layers is not shown"
     layers_of: dict[str, list[str]] = {word: [] for word in (*CAUSE_VERDICTS, "")}
-    for line in answer.main_layers[:_NAMED]:
+    for line in answer.main_layers:
         layers_of[line.verdict].append(line.layer)
     return "; ".join(
         f"{word_of(verdict) or 'no layer'}: {', '.join(layers)}"
@@ -174,16 +173,16 @@ def answers_as_text(answers: Sequence[Answer]) -> str:
 
 
 _OF_CAUSES = (
-    "forgot: points of accuracy, the mean over these tasks; after it the layers that",
-    "account for the most, more than half together",
-    "accounts for: points that undoing its change returns, mean over all orders of",
-    "undoing layers, repair first to harm last [95 % interval]; they add up",
+    "forgot: points of accuracy, a mean over these tasks; then the three layers that",
+    "account for the most of it",
+    "accounts for: what undoing its change returns, averaged over the orders in which",
+    "layers can be undone, from first (repair) to last (harm) [95 %]; they add up",
     "harm: its change alone loses points; repair: undoing it alone returns some",
-    "yes: shown; no, <0: ruled out; ?: not settled",
 )
+_MARKS = "yes: shown; no: ruled out; ?: not settled"
 _OF_CONTENT = (
-    "still there: accuracy (%) of a readout fitted to the layer, between untrained",
-    "(left) and joint (right); below: less than untrained",
+    "still there: accuracy (%) of a readout fitted to the layer; o: its place from",
+    "untrained (left) to joint (right); below: less than untrained",
     "never learned: points below joint right after the task; -: none",
 )
 
@@ -193,6 +192,8 @@ def _legend(answers: Sequence[Answer]) -> Iterator[str]:
     layers = [line for answer in answers for line in answer.layers]
     if any(line.cost for line in layers):
         yield from _OF_CAUSES
+        is_below = any("<0" in _ends(line) for line in layers)
+        yield f"{_MARKS}{'; <0: the opposite is shown' * is_below}"
     if any(line.held for line in layers):
         yield from _OF_CONTENT
     yield from meanings({line.verdict for line in layers})

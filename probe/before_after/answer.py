@@ -10,9 +10,9 @@ from probe.immutable import immutable
 _NAME = 18
 _LINES = 8  # blocks that are shown
 _LEGEND = (
-    "accounts for: what undoing it returns of old, mean over all orders [95 %]",
-    "harm: what old loses by its change alone; shown: by its 95 % interval",
-    "repair: what old gains by undoing it alone; new: what new gains by that",
+    "accounts for: what undoing it returns of old, averaged over orders of undoing",
+    "harm: what old loses by its change alone; repair: what undoing it alone returns",
+    "new: what that does to new; shown: its 95 % interval, as in brackets, is above 0",
     "N a class: N training examples of each old and new class",
 )
 

@@ -114,7 +114,7 @@ class Evidence(Findings):
             if content.untrained:
                 untrained = f"{100 * content.untrained.value:.1f}"
             text = f"{after:.1f} (before {before:.1f}, untrained {untrained})"
-            yield f"Linear readout of {block}: old still {text}."
+            yield f"Linear readout of {block}: old {text}."
 
     def _recommended(self) -> list[Measured]:
         """Return the recommended remedies, the best ranks first.

@@ -42,6 +42,7 @@ _SENTENCES = {
     NEW_DOMAIN: "A trade: the new was learned at the expense of the old.",
     NEW_CLASSES: "New classes: they were learned, and none of them is an old one.",
 }
+_TRADES = {NEW_DOMAIN: "A trade", NEW_CLASSES: "New classes"}
 
 _NEARLY_ALL = 0.8  # a renaming of a few old classes to new ones returns some of it, too
 _PRICE = 0.25  # the largest price on new examples, as a share of what returns
@@ -193,10 +194,10 @@ class Findings:
             return [
                 "Norm statistics account for most of it; putting them back restores it."
             ]
-        if self.kind == NEW_DOMAIN and self.blame.traded:
-            traded = self.blame.traded
+        traded = self.blame.traded
+        if self.kind in _TRADES and traded:
             return [
-                f"A trade: {traded} learned the new at the expense of the old.",
+                f"{_TRADES[self.kind]}: {traded} learned the new at the expense of the old.",
                 f"Putting {traded} back returns old and loses new.",
             ]
         if self.kind in _SENTENCES:

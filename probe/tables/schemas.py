@@ -94,12 +94,12 @@ CAUSE_VERDICTS: Mapping[str, str] = {
     "costs": "both harm and repair are shown",
     "repairs": "repair is shown, harm is ruled out",
     "breaks": "harm is shown, repair is ruled out",
-    "harms": "harm or repair is shown; the rest is not settled",
+    "harms": "harm or repair is shown, but not both, or not its points",
     "helps": "its change serves the old tasks, and undoing it hurts",
     "together": "it does something only together with other layers",
     "depends": "harm, repair and points disagree: it depends on the other layers",
     "none": "its change does nothing",
-    OPEN: "neither harm nor repair is shown, nor that it does nothing",
+    OPEN: "neither harm nor repair is shown",
 }
 """The verdicts on the change of a layer, with their meanings, see `probe.rewinding.verdicts`."""
 

@@ -81,12 +81,12 @@ def opened(low, share):
 
 
 def main_layers(cost):
-    """Return the main layers where as much as the cost of one, and that of another, is lost."""
+    """Return the main layers of four, one of them of this cost."""
     layers = [
-        Fake(layer=name, verdict="costs", cost=Fake(value=value))
-        for name, value in (("a", cost), ("b", 0.3))
+        Fake(layer=name, cost=Fake(value=value))
+        for name, value in (("a", cost), ("b", 0.3), ("c", 0), ("d", -1))
     ]
-    answer = Fake(forgotten=Fake(low=0.1, value=0.8), layers=layers)
+    answer = Fake(forgotten=Fake(low=0.1), layers=layers)
     return [line.layer for line in Answer.main_layers.fget(answer)]
 
 
@@ -123,7 +123,7 @@ ANSWERS = [
         lambda room: LayerLine.has_little_room.fget(Fake(room=room)),
         {0.02: False, 0.019: True},
     ),
-    (main_layers, {0.4: ["a", "b"], 0.41: ["a"], 0.1: []}),
+    (main_layers, {0.4: ["a", "b"], 0.1: ["b", "a"], 0: ["b"]}),
     (
         lambda high: share(0, high),
         {0.3: "at most 30", 0.29: "14 [0, 29]"},

@@ -7,7 +7,7 @@ same tables under the same names.
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from os.path import isfile
 from pathlib import Path
@@ -112,8 +112,12 @@ def read_folder(folder: Path) -> Saved:
     )
 
 
-def read_tables(folder: Path) -> Tables:
+def read_tables(folder: Path, names: Collection[str] = SCHEMAS) -> Tables:
     """Return the tables of a saved result or of a study's run directory.
+
+    Args:
+        folder: The folder.
+        names: The tables to read; the others are empty.
 
     Raises:
         InputError: There is no measurements.csv, or a table cannot be read.
@@ -121,7 +125,7 @@ def read_tables(folder: Path) -> Tables:
     # With pandas, imported when it is asked for: to measure takes no table.
     from probe.tables.table_file import all_tables, read_table, table_file
 
-    files = {name: table_file(folder, name) for name in SCHEMAS}
+    files = {name: table_file(folder, name) for name in names}
     if not isfile(files["measurements"]):
         if isfile(folder / "rows.csv"):
             raise InputError(
@@ -133,7 +137,11 @@ def read_tables(folder: Path) -> Tables:
             "`probe run`, or a folder that `save` wrote"
         )
     written = recorded_hashes(folder)
-    present = {n: p for n, p in files.items() if p.is_file() or f"{n}.csv" in written}
+    present = {
+        name: path
+        for name, path in files.items()
+        if path.is_file() or f"{name}.csv" in written
+    }
     return all_tables(
         **{name: read_table(path, name) for name, path in present.items()}
     )

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from probe.errors import InputError, unreadable
 from probe.files import check_hash
@@ -209,7 +210,10 @@ def _convert(cells: pd.Series, kind: Column) -> pd.Series:
     """Return cells in the dtype of their column; raises ValueError or TypeError for a wrong one."""
     values = cells
     if cells.dtype != kind.dtype:
-        texts = cells.map(lambda cell: _text(cell, kind)).astype(object)
+        texts = cells
+        # A column of pandas' texts may have gaps.
+        if cells.dtype != object or infer_dtype(cells, skipna=False) != "string":
+            texts = cells.map(lambda cell: _text(cell, kind)).astype(object)
         values = texts if kind.dtype == TEXT.dtype else texts.where(texts != "", None)
         values = values.astype(kind.dtype)
     if kind.dtype == TEXT.dtype:

@@ -92,8 +92,9 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     from probe.tables.layer_text import points
     from probe.tables.table_file import where
 
-    before = read_tables(_run_directory(first))
-    after = read_tables(_run_directory(second))
+    names = ("measurements", "statements", "statement_seeds")
+    before = read_tables(_run_directory(first), names)
+    after = read_tables(_run_directory(second), names)
     for sheet in compared_sheets(first.name, before, second.name, after):
         show_sheet(sheet)
     forgets = where(after["statements"], statement="forgets")

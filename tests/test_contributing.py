@@ -20,7 +20,7 @@ ROOMS = {
     "median": "tests/probe/readouts/test_readout.py",
 }
 BLOCK = re.compile(
-    r"(?:A new file\s`(?P<new>[^`]+)`:|[Ii]n\s`(?P<old>[^`]+)`,"
+    r"(?:[Aa] new\s+file\s`(?P<new>[^`]+)`:|[Ii]n\s`(?P<old>[^`]+)`,"
     r" (?P<where>above|at the end of) `(?P<name>\w+)`:)"
     r"\n\n```(?:python|text)\n(?P<code>.*?)```",
     re.DOTALL,

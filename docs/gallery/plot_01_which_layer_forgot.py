@@ -2,7 +2,7 @@
 Which layer forgot?
 ===================
 
-A network learns ten digits in five tasks, and loses the first four. Which layer's
+A network learns ten digits in five tasks, and forgets the first four. Which layer's
 change cost them, and what is still there?
 """
 
@@ -50,8 +50,8 @@ for seed in range(5):
     torch.save(joint.state_dict(), f"{folder.name}/joint-{seed}.pt")
 
 # %%
-# Layers are put back as they were right after each task; a linear readout says what
-# each still holds.
+# Each layer is put back as it was right after each task. A linear readout shows what
+# the layer still holds.
 
 result = probe.analyze(
     probe.Model(f"{folder.name}/seed{{seed}}-task{{task}}.pt", fresh=build),
@@ -70,8 +70,8 @@ for panel, ax in enumerate(axes, 1):
     figures.answer(result, ax=ax, panel=panel)
 
 # %%
-# The change of ``layer3`` cost most, and its readout falls below an untrained one. The
-# output, where all is forgotten, is not the layer that cost most.
+# The change of ``layer3`` cost most, and its readout falls below untrained. The
+# output forgot everything, but its change did not cost most.
 
 costs = result.causes().query("quantity == 'attributed' and task_position.isna()")
 costs = costs.query("scope == 'training' and score == 'accuracy'")

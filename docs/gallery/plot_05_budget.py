@@ -2,8 +2,8 @@
 Was the retraining long enough?
 ===============================
 
-With too few epochs a layer seems to have lost what was not read out yet.
-``Measure(budget=...)`` tests after multiples of the epochs, within one training.
+After too few epochs, a layer seems to have lost more than it has.
+``Measure(budget=...)`` tests after multiples of the epochs.
 """
 
 from collections import OrderedDict
@@ -41,7 +41,7 @@ def learn(model, data, epochs=20):
 
 
 # %%
-# Four epochs, and 2, 4 and 8 times as many.
+# Retrain for four epochs, and 2, 4 and 8 times as many.
 
 with TemporaryDirectory() as folder:
     for seed in range(3):
@@ -75,7 +75,7 @@ for row in result.statements().itertuples():
 
 # %%
 # More epochs raise every line, the untrained one most. A retrained accuracy means
-# nothing without its budget; a linear readout converges.
+# nothing without its budget. A linear readout converges.
 
 floors = result.layers().query(
     "quantity == 'floor' and feature == 'layer2' and task_position.isna()"

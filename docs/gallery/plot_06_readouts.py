@@ -2,8 +2,8 @@
 Do the readouts agree?
 ======================
 
-Retraining rebuilds the network's own layers; a linear classifier asks what is
-separable; ``ncm`` and ``knn`` ask how close examples of a class lie.
+Retraining rebuilds the network's own layers. A linear classifier tests what is
+separable, ``ncm`` and ``knn`` how close a class's examples lie.
 """
 
 from collections import OrderedDict
@@ -60,7 +60,7 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# Accuracy between untrained and joint, each by its own readout.
+# Plot accuracy between untrained and joint, by readout.
 
 layers = result.to_pandas("layers").query("task_position.isna()")
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.8), sharey=True, layout="constrained")
@@ -83,7 +83,7 @@ axes[0].set_ylabel("Accuracy (%), 95 % intervals")
 axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 # %%
-# Points below joint, and the verdict.
+# Print points below joint, and the verdict.
 
 for row in result.statements().itertuples():
     if row.statement == "below_ceiling" and row.feature != "output":
@@ -94,8 +94,8 @@ for row in result.statements().itertuples():
         )
 
 # %%
-# All find something missing in ``layer2``, but differ on how much: a conclusion names
-# its readout.
+# All find something missing in ``layer2``, but differ on how much. Name the readout
+# in a conclusion.
 
 missing = result.statements().query(
     "statement == 'below_ceiling' and feature == 'layer2'"

@@ -2,8 +2,8 @@
 How many seeds do I need?
 =========================
 
-One or two trainings speak of these networks, three or more of the way of training.
-How far is the last hidden layer below joint?
+One or two trainings show something about these networks, three or more about the way of
+training. How far is the last hidden layer below joint?
 """
 
 from collections import OrderedDict
@@ -40,7 +40,7 @@ def learn(model, data, epochs=20):
 
 
 # %%
-# Eight trainings; the first 1, 2, 3, 5 and 8 are analyzed.
+# Train eight times, and analyze the first 1, 2, 3, 5 and 8.
 
 recipe = probe.Recipe(epochs=16, batch_size=32, learning_rate=5e-3)
 found = {}
@@ -90,7 +90,7 @@ ax.set(xlabel="Seeds", ylabel="Points missing in layer2, 95 % interval")
 ax.legend()
 
 # %%
-# With more trainings the interval narrows. It means nothing if seeds were chosen after
-# a look at the results.
+# More trainings narrow the interval. An interval means nothing if you choose seeds by
+# their results.
 
 assert answers[8].high - answers[8].low < answers[3].high - answers[3].low

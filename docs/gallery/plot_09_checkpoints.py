@@ -2,8 +2,8 @@
 How do I probe checkpoints that are on disk?
 ============================================
 
-With one command: a function that builds the network, one that loads the data, and
-the pattern of the file names.
+One command needs a function that builds the network, one that loads the data, and the
+pattern of the file names.
 """
 
 import subprocess
@@ -55,7 +55,7 @@ if __name__ == "__main__":
 """
 
 # %%
-# In a shell: ``probe model ...``.
+# In a shell, this is ``probe model ...``.
 
 with TemporaryDirectory() as folder:
     (Path(folder) / "mynet.py").write_text(MYNET)
@@ -82,5 +82,5 @@ fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 figures.layers(result, ax=ax)
 
 # %%
-# Without ``--offline`` there is no joint network, and nothing is called missing. Without
-# networks after earlier tasks, forgotten cannot be told from never learned.
+# Without ``--offline`` there is no joint network, so nothing is called missing. Only
+# networks after earlier tasks separate forgotten from never learned.

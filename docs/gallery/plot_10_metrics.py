@@ -2,8 +2,8 @@
 I have an accuracy matrix. Which metrics does it give?
 ======================================================
 
-All of the literature. Two methods with the same average accuracy at the end: one
-forgot, the other never learned well.
+All of the literature's. Two methods end at the same average accuracy: one forgot, the
+other never learned well.
 """
 
 import subprocess
@@ -22,7 +22,7 @@ forgets = AccuracyMatrix.square(
 stiff = AccuracyMatrix.square([[0.98, 0.0, 0.0], [0.96, 0.5, 0.0], [0.95, 0.49, 0.36]])
 
 # %%
-# Forgetting is a column that fades, rigidity a diagonal that fades.
+# With forgetting a column fades, with rigidity the diagonal.
 
 fig, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 for ax, title, R in zip(axes, ["forgets", "stiff"], [forgets, stiff], strict=True):
@@ -50,8 +50,8 @@ for name in (
     print(f"{name:32}{metric(forgets):9.3f}{metric(stiff):9.3f}")
 
 # %%
-# ``probe metrics R.csv`` prints all at once. What the cells do not determine is
-# reported, never 0.
+# ``probe metrics R.csv`` prints all metrics. If cells do not determine a metric, it
+# says so and never prints 0.
 
 with TemporaryDirectory() as folder:
     path = Path(folder) / "R.csv"

@@ -2,8 +2,8 @@
 The classes stay, the inputs drift. Which layer forgets?
 ========================================================
 
-The same ten digits in every task, turned by 0, 90, 180 and 270 degrees. Data are a
-list with the examples of each task.
+Every task has the same ten digits, turned by 0, 90, 180 or 270 degrees. Data are a list
+with each task's examples.
 """
 
 from collections import OrderedDict
@@ -60,7 +60,7 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# Points below joint, by layer and by angle.
+# The figure shows points below joint by layer and angle.
 
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 figures.layers(result, ax=ax)
@@ -69,8 +69,8 @@ figures.layers(result, ax=ax)
 print(result)
 
 # %%
-# The change of ``layer1`` accounts for most, though a readout of it still finds nearly
-# all that the output lost.
+# The change of ``layer1`` accounts for most. Yet its readout still finds nearly all
+# that the output lost.
 
 costs = result.causes().query("quantity == 'attributed' and task_position.isna()")
 costs = costs.query("scope == 'training' and score == 'accuracy'")

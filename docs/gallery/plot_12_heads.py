@@ -2,8 +2,8 @@
 My network has a head for each task. How do I probe it?
 =======================================================
 
-A ``call`` with three arguments passes the number of the task, also to readouts:
-``linear`` is then fitted for each task.
+A ``call`` with three arguments passes the task's number, also to readouts. ``linear``
+is then fitted for each task.
 """
 
 from tempfile import TemporaryDirectory
@@ -55,7 +55,7 @@ def learn(model, number, epochs=20):
 
 
 # %%
-# Three seeds; every head exists from the start.
+# We train three seeds. Every head exists from the start.
 
 recipe = probe.Recipe(epochs=16, batch_size=32, learning_rate=5e-3)
 with TemporaryDirectory() as folder:
@@ -89,5 +89,5 @@ figures.layers(result, ax=ax)
 print(result)
 
 # %%
-# Told the task, chance is 50 %. These numbers are not comparable with those of a single
-# head.
+# As the task is given, chance is 50 %. A single head's numbers are not comparable
+# with these.

@@ -2,8 +2,8 @@
 Can I bring a readout of my own?
 ================================
 
-A class with ``predict`` and a decorator. Here the nearest prototype by angle, and a
-control that ignores the layer.
+A readout is a decorated class with ``predict``. We write the nearest prototype by
+angle, and a control that ignores the layer.
 """
 
 from collections import OrderedDict
@@ -104,8 +104,8 @@ axes[0].set_ylabel("Accuracy (%), 95 % intervals")
 axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 # %%
-# The control is at chance in every layer. A new readout needs such a case, and its own
-# untrained and joint networks.
+# The control is at chance in every layer. A new readout needs such a control, besides
+# untrained and joint.
 
 control = layers.query("readout == 'majority' and quantity == 'accuracy'")
 hidden = control.query("feature != 'output'")

@@ -2,7 +2,7 @@
 Can I add my method, network and metric to a study?
 ===================================================
 
-Decorators in a Python file mark your parts; a TOML file names them like built-in
+Decorators in a Python file register them. A TOML file then names them like built-in
 ones.
 """
 
@@ -87,7 +87,7 @@ for panel, ax in enumerate(axes, 1):
     figures.layers(result, ax=ax, panel=panel, readouts=["linear"])
 
 # %%
-# The metric stands in ``metrics.csv`` beside those of the literature.
+# ``metrics.csv`` has the metric beside those of the literature.
 
 metrics = result.to_pandas("metrics").query("feature == ''")
 print(
@@ -97,8 +97,8 @@ print(
 )
 
 # %%
-# Averaging forgets less at the output, but learns less: a method that learns nothing
-# forgets nothing.
+# Averaging forgets less at the output, but also learns less. A method that learns
+# nothing forgets nothing.
 
 forgotten = result.layers().query(
     "quantity == 'forgotten' and feature == 'output' and task_position.isna()"

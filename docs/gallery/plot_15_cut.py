@@ -2,8 +2,8 @@
 Where can a model be cut?
 =========================
 
-At any module whose output reaches the logits. :func:`probe.split` gives a prefix and
-a tail with ``tail(prefix(x)) == model(x)``.
+Cut it at any module whose output reaches the logits. :func:`probe.split` gives a prefix
+and a tail with ``tail(prefix(x)) == model(x)``.
 """
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,7 @@ model = nn.Sequential(
 x = torch.randn(16, 3, 32, 32)
 
 # %%
-# Where a cut is possible, with the bytes kept of each example.
+# List possible cuts, with bytes kept of each example.
 
 found = probe.candidates(model, x)
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -48,7 +48,7 @@ ax.invert_yaxis()
 ax.set(xlabel="Bytes kept of each example", xscale="log")
 
 # %%
-# The identity, bit for bit, at each of them.
+# Check the identity at each of them, bit for bit.
 
 for each in found:
     if each.left:
@@ -61,7 +61,7 @@ for each in found:
         )
 
 # %%
-# The control: other weights downstream change the logits, not the prefix.
+# Control: other weights downstream change the logits, not the prefix.
 
 cut = probe.split(model, "3.norm", x)
 with torch.no_grad():

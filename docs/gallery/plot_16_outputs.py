@@ -2,8 +2,8 @@
 Forgotten, or only outvoted?
 ============================
 
-All outputs may compete, or those of the classes seen so far, or the two of the task:
-three accuracy matrices of one network.
+All outputs may compete, or those of the classes seen so far, or the task's two. Each
+choice gives another accuracy matrix.
 """
 
 from collections import OrderedDict
@@ -82,7 +82,7 @@ for ax, (name, matrices) in zip(axes, found.items(), strict=True):
 axes[0].set_ylabel("Tasks learned")
 
 # %%
-# Forgetting F (Chaudhry et al. 2018) in points, with 95 % intervals.
+# Print forgetting F (Chaudhry et al. 2018) in points, with 95 % intervals.
 
 for name, matrices in found.items():
     values = np.array([100 * probe.metrics.forgetting(R) for R in matrices])
@@ -90,8 +90,8 @@ for name, matrices in found.items():
     print(f"{name:22}{values.mean():6.1f} +- {half:.1f}")
 
 # %%
-# Between a task's own two classes the same network forgets less: the rest was only
-# outvoted. There 50 % is chance.
+# If only the task's two outputs compete, forgetting is smaller, and chance is 50 %.
+# The rest was only outvoted.
 
 forgetting = {
     name: np.mean([probe.metrics.forgetting(R) for R in matrices])

@@ -3,7 +3,7 @@ Did the layer die?
 ==================
 
 Units may stop responding, or respond differently. One network is trained with Adam's
-usual rate, one with a rate twenty times as high.
+usual rate, another with twenty times that rate.
 """
 
 from collections import OrderedDict
@@ -40,7 +40,7 @@ def learn(model, data, rate, epochs=20):
 
 
 # %%
-# ``{learner}`` in the file names tells the two apart.
+# ``{learner}`` in the file names distinguishes the two networks.
 
 rates = {"rate-0-001": 1e-3, "rate-0-02": 2e-2}
 with TemporaryDirectory() as folder:
@@ -63,7 +63,7 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# Each point is a seed; similarity is debiased linear CKA.
+# Each point is a seed. CKA is debiased linear CKA.
 
 table = result.to_pandas("diagnostics")
 titles = {
@@ -81,7 +81,7 @@ for ax, (metric, title) in zip(axes, titles.items(), strict=True):
 axes[1].legend()
 
 # %%
-# Points below joint.
+# Print points below joint.
 
 for row in result.statements().itertuples():
     if row.statement == "below_ceiling":
@@ -92,8 +92,8 @@ for row in result.statements().itertuples():
         )
 
 # %%
-# At the high rate most units are dead, and no readout finds what they no longer encode.
-# A layer can change completely and lose nothing.
+# At the high rate most units are dead, and no readout finds what they no longer
+# encode. A layer can also change completely and lose nothing.
 
 dead = table.query("metric == 'dead'").groupby("learner")["value"].mean()
 assert dead["rate-0-02"] > 0.5 > dead["rate-0-001"]

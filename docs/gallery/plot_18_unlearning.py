@@ -2,9 +2,9 @@
 Has the network really unlearned the classes?
 =============================================
 
-8 and 9 are unlearned in three ways. Untrained is here a network that never saw them,
-joint the original. A probe that finds them is no evidence: it has to find more than in
-the network that never saw them.
+8 and 9 are unlearned in three ways. Here, *untrained* is a network that never saw them,
+and *joint* is the original. A probe must find more than in the network that never saw
+them.
 """
 
 from collections import OrderedDict
@@ -59,7 +59,7 @@ def retrain(model):  # the control of the audit: another network that never saw 
 
 
 # %%
-# ``{task}`` = 0 is the network that never saw the classes, 2 the audited one.
+# ``{task}`` is 0 for the network that never saw the classes, 2 for the audited one.
 
 with TemporaryDirectory() as folder:
     for seed in range(3):
@@ -80,7 +80,7 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# What is left: audited minus never seen, in points on 8 and 9.
+# ``left`` is audited minus never seen, in points on 8 and 9.
 
 layers = result.layers().query("task_position == 1")
 rows = layers.query("quantity == 'above_floor'").set_index(["learner", "feature"])
@@ -95,8 +95,8 @@ for ax, name in zip(axes, ("silence", "relabel", "retrain"), strict=True):
 axes[0].set_ylabel("Accuracy on 8 and 9 (%)")
 
 # %%
-# Silencing removed nothing from the layers; retraining is acquitted. Both find 8 and 9
-# in layers that never saw them.
+# Silencing removed nothing from the layers; retraining is not shown to leave
+# anything. Probes find 8 and 9 even in layers that never saw them.
 
 assert (
     left.loc[("silence", "layer2"), "low"] > 0 > left.loc[("retrain", "layer2"), "low"]

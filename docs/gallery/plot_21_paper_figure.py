@@ -2,7 +2,7 @@
 How do I make a figure for my paper?
 ====================================
 
-Give figures your own axes: they are drawn with your matplotlib settings.
+Draw figures into your own axes: they follow your matplotlib settings.
 """
 
 from collections import OrderedDict
@@ -40,7 +40,8 @@ def learn(model, data, epochs=20):
 
 
 # %%
-# One training, in memory; ``seeds=3`` repeats only the retraining: say so in the caption.
+# Train once, in memory. ``seeds=3`` repeats only the retraining: say so in the
+# caption.
 
 torch.manual_seed(0)
 model = build()
@@ -55,7 +56,7 @@ result = probe.analyze(
 )
 
 # %%
-# Two columns, 6.75 inches wide, serif.
+# Draw two columns, 6.75 inches wide, in serif.
 
 settings = {
     "font.family": "serif",
@@ -75,5 +76,5 @@ with plt.rc_context(settings):
     axes[1].set_title("(b) points missing, linear")
 
 # %%
-# Without your axes, ``figures.depth(result, width=3.25)`` makes one column, and ``probe
-# figures DIR --only depth --format pdf`` does so from the command line.
+# Without your axes, ``figures.depth(result, width=3.25)`` makes one column. The
+# command is ``probe figures DIR --only depth --format pdf``.

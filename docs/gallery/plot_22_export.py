@@ -2,7 +2,7 @@
 How do I get the numbers out?
 =============================
 
-As DataFrames, as LaTeX, and as a folder without pickles.
+Save them as DataFrames, LaTeX, or a folder without pickles.
 """
 
 from collections import OrderedDict
@@ -56,7 +56,7 @@ result = probe.analyze(
 )
 
 # %%
-# A row for each measurement, or for each quantity of a layer.
+# Each measurement, or quantity of a layer, has a row.
 
 print(
     result.to_pandas("measurements").tail(3)[
@@ -68,7 +68,7 @@ wide = layers.pivot(index=["readout", "feature"], columns="quantity", values="va
 print(wide[["accuracy", "floor", "ceiling", "missing", "forgotten"]].round(3))
 
 # %%
-# The accuracies of one layer after each task; dotted: untrained.
+# Plot one layer's accuracies after each task; untrained is dotted.
 
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for color, readout in zip(("C0", "C1"), result.readouts, strict=True):
@@ -81,7 +81,7 @@ ax.set(
 ax.legend()
 
 # %%
-# LaTeX, and a folder that :func:`probe.load` reads.
+# Print LaTeX; save a folder that :func:`probe.load` reads.
 
 print(result.latex())
 with TemporaryDirectory() as folder:
@@ -92,4 +92,4 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# One training: intervals speak of this network alone.
+# With one training, intervals are for this network only.

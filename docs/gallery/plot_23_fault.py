@@ -2,7 +2,7 @@
 Whose change was it?
 ====================
 
-A network learns five tasks, in each with all digits so far. Then ``conv2`` gets fresh
+A network learns five tasks, each with all digits so far. Then ``conv2`` gets fresh
 weights.
 """
 
@@ -71,8 +71,8 @@ shares["readout, with the fault"] = rows.set_index("feature")["value"]
 (100 * shares).plot.bar(xlabel="", ylabel="Points on tasks 1 to 4", rot=0)
 print(result)
 # %%
-# A readout of ``conv2`` finds as much as ever; rewinding names it. As trained, no layer
-# costs.
+# A readout of ``conv2`` finds as much as before; rewinding names ``conv2``. As
+# trained, no layer costs.
 
 fault, control = causes["with the fault"], causes["as trained"]
 assert fault["share"].idxmax() == "conv2"

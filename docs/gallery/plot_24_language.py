@@ -2,7 +2,7 @@
 How many nats does each block account for?
 ==========================================
 
-A language model reads three texts. Rewinding needs only a score for each example:
+A language model learns three texts. Rewinding needs only a score for each example:
 minus the nats per letter.
 """
 
@@ -122,7 +122,7 @@ for seed in range(3):
         tables.append(table.assign(trained=trained, seed=seed))
 
 # %%
-# Nats per letter of the first text: shares add up to what was lost.
+# Shares add up to the loss, in nats per letter of the first text.
 
 first = pd.concat(tables).query("task_position == 1")
 of_model = first.query("feature == ''")
@@ -137,7 +137,7 @@ for ax, trained in zip(axes, ("all weights", "LoRA"), strict=True):
 axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5), reverse=True)
 
 # %%
-# LoRA loses less. No block put back alone returns half: they learned the later texts
+# LoRA loses less. Putting back one block returns less than half: blocks learned
 # together.
 
 lost = of_model.query("quantity == 'lost'").groupby("trained")["value"].mean()

@@ -187,12 +187,14 @@ def test_what_is_said_of_geppnet_holds_in_the_tables(writer):
         return [float(end) for end in re.findall(r"[\[ ](-?[\d.]+)(?=[,\]])", cell)]
 
     rows = writer.findings.switches("kemker-inc").set_index("switch")
-    settings = rows[rows["its change"] != ""]
-    highs = settings[["its change", "change of that"]].map(lambda cell: ends(cell)[1])
+    settings = rows[rows["new class, change"] != ""]
+    highs = settings[["new class, change", "base, change"]].map(
+        lambda cell: ends(cell)[1]
+    )
     nearer = highs.index[(highs < 0).all(axis=1)]
     assert list(nearer) == ["threshold 0", "a quarter of the draws new"]
     for switch in nearer:
-        assert ends(rows["change of that"][f"GeppNet, {switch}"])[0] > 0
+        assert ends(rows["base, change"][f"GeppNet, {switch}"])[0] > 0
 
 
 def test_prose_by_hand_is_short(writer):

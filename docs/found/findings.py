@@ -101,9 +101,9 @@ def pra_findings(
             others_below[f"fine-tuning - {method(learner)}"] = -gain
     return {
         f"PRA falls from {first} to {deepest}": falls,
-        f"at {deepest} all others are above fine-tuning": above,
-        "at the output replay and GEM are above fine-tuning": replay_above,
-        "at the output SI and LwF are not above fine-tuning": others_below,
+        f"PRA at {deepest}: all other methods exceed fine-tuning": above,
+        "PRA at the output: replay and GEM exceed fine-tuning": replay_above,
+        "PRA at the output: SI and LwF do not exceed fine-tuning": others_below,
     }
 
 
@@ -130,9 +130,9 @@ def f1_findings(
     replay = f1("er", third)
     first = {"ER": replay[1] - replay[5]}
     return {
-        f"at {deepest} F1 is higher for the last task than for the first": rises,
-        f"at {third} F1 has a valley, but for fine-tuning": valleys,
-        f"at {third} ER favors the first task over the last": first,
+        f"F1 at {deepest} is higher for the last task than the first": rises,
+        f"F1 at {third} is lowest for middle tasks, except after fine-tuning": valleys,
+        f"ER's F1 at {third} is higher for the first task than the last": first,
     }
 
 
@@ -269,11 +269,11 @@ def switches(study: str) -> pd.DataFrame:
         line = {"switch": switch, **by_digit(own)}
         default = off.loc["GeppNet" if learner == "geppnet" else "default"]
         changes = off.loc[switch] - default
-        line["new class off by"] = as_points(off.loc[switch].new_off)
-        line["its change"] = as_points(changes.new_off)
+        line["new class, distance"] = as_points(off.loc[switch].new_off)
+        line["new class, change"] = as_points(changes.new_off)
         line["base after"] = f"{100 * own.base.mean():.1f}"
-        line["base off by"] = as_points(off.loc[switch].base_off)
-        line["change of that"] = as_points(changes.base_off)
+        line["base, distance"] = as_points(off.loc[switch].base_off)
+        line["base, change"] = as_points(changes.base_off)
         lines.append(line)
     for learner, own in paper.groupby("learner", sort=False):
         line = {"switch": f"{method(str(learner))}, paper", **by_digit(own)}
@@ -318,7 +318,7 @@ def cheap_measures(study: str) -> dict[str, pd.Series]:
         "depth of the layer": rows.groupby(PAIR).depth.first(),
         "1 - CKA to its past": 1 - past,
         "1 - CKA to joint": 1 - means["cka.offline"],
-        "less effective rank": -means["rank"],
+        "minus effective rank": -means["rank"],
     }
 
 
@@ -370,6 +370,6 @@ def cheap(study: str) -> pd.DataFrame:
                 digits=2,
             ),
             "above one half?": answers,
-            "above depth's": rows.above_depth,
+            "minus depth's": rows.above_depth,
         }
     )

@@ -119,10 +119,20 @@ def within(study: str) -> pd.DataFrame:
     return pd.DataFrame(counts)
 
 
-def agreement(study: str) -> str:
-    """Return in a sentence how many rows are within 5 points of the paper's."""
+def agreement(study: str, short: bool = False) -> str:
+    """Return in a sentence how many rows are within 5 points of the paper's.
+
+    short: Without saying what it means that a row agrees.
+    """
     parts = []
     for count in within(study).itertuples():
         setting = SETTINGS[count.setting]
-        parts.append(f"{count.within} of {count.rows}{setting}")
-    return f"Rows with all fractions within 5 points: {', '.join(parts)}."
+        parts.append(f"{count.within} of {count.rows} rows{setting}")
+    first, *others = parts
+    if short:
+        return "; ".join([f"{first} agree", *others])
+    scores = "every score"
+    if "model_size_mb" in set(published(study).metric):
+        scores += " but MB"
+    text = f"In {first} {scores} is within 5 points of the paper's"
+    return f"{'; in '.join([text, *others])}."

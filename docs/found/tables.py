@@ -42,8 +42,8 @@ QUANTITIES = {
 }
 CHANGES = {
     "attributed": "accounts for",
-    "broken": "breaks alone",
-    "restored": "returns alone",
+    "broken": "harm",
+    "restored": "repair",
 }
 STATEMENTS = {
     "below_ceiling": "below joint?",
@@ -145,7 +145,7 @@ def layers(study: str, readout: str) -> pd.DataFrame:
 
 
 def causes(study: str) -> pd.DataFrame:
-    """Return what each layer's change accounts for, alone and back alone, and its verdict.
+    """Return what each layer's change accounts for, its harm and repair, and its verdict.
 
     The last column is what a linear readout of the layer forgot.
     """
@@ -183,7 +183,7 @@ def doubts(study: str) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "note": counts.index,
-            "times": counts.astype(str),
+            "count": counts.astype(str),
         }
     )
 

@@ -44,25 +44,25 @@ EXTRA_TABLES = {
     "variants": tables.variants,
 }
 TITLES = {
-    "budgets": "By budget of retraining",
-    "cheap": "Cheap beside costly",
-    "multimodal": "Omega by the data set learned first",
+    "budgets": "`{}` by budget of retraining",
+    "cheap": "Cheap measures against costly ones",
+    "multimodal": "Multi-head Omega by the data set learned first",
     "murata": "The paper's findings",
     "sessions": "All sessions together",
-    "settings": "Changes by one setting",
-    "switches": "GeppNet+STM by one setting, and its mean distance from the paper in points",
-    "variants": "By method",
+    "settings": "One setting changed, {}-head",
+    "switches": "One setting changed: mean distance from the paper, in points",
+    "variants": "`{}` of each method",
 }
 NEVER = {
-    "no data": "as we do not have the data",
-    "hours": "as it takes hours",
-    "no command": "as no command does it",
+    "no data": "We have never run these items, because we do not have their data",
+    "hours": "We have never run these items, because they take hours",
+    "no command": "No command runs this item",
 }
 PICTURES = {
     "answer": "What each layer lost by its change, and what is still there",
     "bias": "F1 of each task by its position, downstream of each layer",
     "budget": "Accuracy by the epochs of the retraining",
-    "causes": "What the change of each layer accounts for, by method",
+    "causes": "Loss that the change of each layer accounts for, by method",
     "depth": "Accuracy downstream of each layer, between untrained and joint",
     "layers": "Accuracy missing in each layer, by task",
     "memory": "Accuracy by the number of stored examples",
@@ -124,25 +124,26 @@ def page(study: str) -> str:
         parts.append(f"![{PICTURES[kind]}]({study}/{picture.name})")
     for title, content in sections(study):
         parts += [f"## {title}", content]
-    parts.append("[All studies](../found.md) · [What columns mean](../tables.md)")
+    parts.append("[All studies](../found.md) · [Columns](../tables.md)")
     return "\n\n".join(parts) + "\n"
 
 
 def facts(study: str) -> pd.DataFrame:
     """Return how a study was run."""
     text = STUDIES[study]
-    rows = {
-        "command": f"`{text['command']}`",
-        "settings of commit": text.get("commit", "not recorded"),
-        "time": text.get("time", "not recorded"),
-    }
+    rows = {"command": f"`{text['command']}`"}
+    if "commit" in text:
+        rows["settings of commit"] = text["commit"]
+    times = [text["time"]] if "time" in text else []
     if has(study, "times"):
         seconds = table(study, "times").seconds.sum()
-        rows["training alone, all runs"] = f"{seconds:,.0f} seconds"
+        times.append(f"training {seconds:,.0f} seconds")
+    if times:
+        rows["time"] = "; ".join(times)
     if has(study, "measurements"):
         runs = table(study, "measurements")
         rows["seeds, orders"] = f"{runs.seed.nunique()}, {runs.order.nunique()}"
-    return pd.DataFrame({"run": rows.keys(), "by": rows.values()})
+    return pd.DataFrame({"run": rows.keys(), "value": rows.values()})
 
 
 def sections(study: str) -> Iterator[tuple[str, str]]:
@@ -152,15 +153,15 @@ def sections(study: str) -> Iterator[tuple[str, str]]:
         yield "Beside the paper", f"{published.agreement(study)}\n\n{rows}"
     for call in STUDIES[study].get("tables", []):
         kind, *arguments = call.split()
-        title = " ".join([TITLES[kind], *arguments])
+        title = TITLES[kind].format(*arguments)
         yield title, markdown(EXTRA_TABLES[kind](study, *arguments))
     if has(study, "layers") and "seed" in table(study, "layers"):
         return  # one table for each seed: nothing to state
     if has(study, "causes"):
-        yield "Whose change it was, in points", markdown(tables.causes(study))
+        yield "Each layer's change, in points", markdown(tables.causes(study))
     if has(study, "layers"):
         for readout in table(study, "layers").readout.unique():
-            title = f"What is still there, readout `{readout}`, in % and points"
+            title = f"Still there by readout `{readout}`, in % and points"
             yield title, markdown(tables.layers(study, readout))
     if has(study, "statements"):
         yield "Verdicts", markdown(tables.statements(study), folded_above=0)
@@ -170,11 +171,10 @@ def sections(study: str) -> Iterator[tuple[str, str]]:
 
 def studies() -> str:
     """Return the list of all studies."""
-    rows = [
-        [f"[{text['title']}](found/{study}.md)", text["question"]]
+    return "\n".join(
+        f"- [{text['title']}](found/{study}.md): {text['question']}"
         for study, text in STUDIES.items()
-    ]
-    return markdown(pd.DataFrame(rows, columns=["study", "question"]), len(rows))
+    )
 
 
 def checklist(source: str) -> str:
@@ -187,11 +187,11 @@ def checklist(source: str) -> str:
         rows.append([item.item, "; ".join(commands), item.setting, ran(item)])
     columns = ["item", "command", "setting", "what ran"]
     parts = [markdown(pd.DataFrame(rows, columns=columns), len(rows))]
-    for reason, because in NEVER.items():
+    for reason, sentence in NEVER.items():
         missing = items[items.ran == reason]
-        names = [f"{item.item} ({would_run(item)})" for item in missing.itertuples()]
+        names = [f"- {item.item} ({would_run(item)})" for item in missing.itertuples()]
         if names:
-            parts.append(f"**Never run**, {because}: {'; '.join(names)}.")
+            parts.append("\n".join([f"{sentence}:\n", *names]))
     return "\n\n".join(parts)
 
 
@@ -209,7 +209,7 @@ def ran(item: tuple) -> str:
         parts.append(f"[in {item.ran}](found/{item.shipped}.md)")
         compares = item.item.startswith("Table") and has(item.shipped, "metrics")
         if compares and not published.published(item.shipped).empty:
-            parts.append(published.agreement(item.shipped).rstrip("."))
+            parts.append(published.agreement(item.shipped, short=True))
     if item.remark:
         parts.append(item.remark)
     return ". ".join(parts)

@@ -18,7 +18,7 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup
 
-from figures.captions import counted, shortened
+from figures.captions import shortened, study
 from figures.maps import BORDERS
 from figures.report.questions import sections
 from figures.report.views import ChartAxis, Section, label, value_axis
@@ -104,7 +104,7 @@ def report(
     script = file("page.js")
     page = template("page.html").render(
         title=", ".join(runs),
-        about={name: _about(tables) for name, tables in runs.items()},
+        about={name: study(tables["measurements"]) for name, tables in runs.items()},
         left_out=[name for name in continual if name not in shown],
         answers=answered,
         axis=_axis(chain(*answered.values())),
@@ -226,19 +226,6 @@ def _json(runs: Mapping[str, Tables]) -> Markup:
 def _values(table: pd.DataFrame) -> dict[str, list[Any]]:
     rows = table.astype(object).where(table.notna(), None)
     return {"columns": [*table] if len(table) else [], "rows": rows.to_numpy().tolist()}
-
-
-def _about(tables: Tables) -> list[str]:
-    """Return what a run is about: data, network, and the numbers of orders and seeds."""
-    measured = tables["measurements"]
-    about = (f"{row.network} on {row.scenario}" for row in measured[:1].itertuples())
-    # None where every job failed.
-    orders, seeds = ({*measured[name]} - {""} for name in ("order", "seed"))
-    return [
-        *about,
-        counted(len(orders), "task order"),
-        counted(len(seeds), "seed"),
-    ]
 
 
 def _settings(directory: Path) -> dict[str, str]:

@@ -106,7 +106,9 @@ def diff(
     models = TwoModels.open(before, after, call)
     pairs = as_pairs(old, new)
     tests = Tests(model=models.model, score=score, data=pairs, batch_size=batch_size)
-    tests.check(models.after, models.before)
+    tests.check(models.after)
+    for position in range(1, len(pairs) + 1):
+        tests.check(models.before, position)
     setting = Setting(models=models, tests=tests, hybrids=hybrids, margin=margin)
     x = on_device_of(models.after, varied(pairs[0][0], _SAMPLE))
     parts = _parts(models, x, blocks)

@@ -228,7 +228,9 @@ def _positions(
     T = max(networks)
     copies = {k: copied(unwrapped(networks[k])).eval() for k in networks}
     last = copies.pop(T)
-    tests.check(last, *copies.values())
+    tests.check(last)
+    for j, network in copies.items():
+        tests.check(network, j)
     x = on_device_of(last, varied(tests.data[0][0], _SAMPLE))
     parts = Parts.of(last, x, tests.model.model_call, blocks)
     positions = {}

@@ -106,10 +106,10 @@ class Tests:
         sizes = [len(tensors(x)[0]) for x, _ in self.data]
         return np.repeat(np.arange(len(self.data)), sizes)
 
-    def logits(self, network: nn.Module, position: int) -> Tensor:
+    def logits(self, network: nn.Module, position: int, count: int = _MOST) -> Tensor:
         """Return a network's logits on some examples of the task at a position, from 1."""
         x, _ = self.data[position - 1]
-        few = on_device_of(network, varied(x, _MOST))
+        few = on_device_of(network, varied(x, count))
         with torch.no_grad(), repeatable_eval(network):
             return self.model.class_call(network, few)
 
@@ -119,21 +119,22 @@ class Tests:
         return self.score == "accuracy"
 
     @torch.no_grad()
-    def check(self, network: nn.Module, *earlier: nn.Module) -> None:
-        """Check that networks can be scored on the examples of every task.
+    def check(self, network: nn.Module, position: int | None = None) -> None:
+        """Check that a network can be scored on examples.
 
         Args:
-            network: The network whose outputs are those of the labels.
-            earlier: Networks that may have fewer outputs.
+            network: The network.
+            position: The task of the examples, from 1, whose labels the outputs of an
+                earlier network need not have; None = all tasks, with their labels.
 
         Raises:
             InputError: Outputs are not finite, depend on the batch, or differ between
                 passes; or labels do not fit them.
         """
-        for x, y in self.data:
-            for each in (network, *earlier):
-                with kept_buffers(each), repeatable_eval(each), explained(x):
-                    self._check(each, x, y, checks_labels=each is network)
+        for k, (x, y) in enumerate(self.data, 1):
+            if position in (None, k):
+                with kept_buffers(network), repeatable_eval(network), explained(x):
+                    self._check(network, x, y, checks_labels=position is None)
 
     def _check(
         self, network: nn.Module, x: Value, y: Value, *, checks_labels: bool

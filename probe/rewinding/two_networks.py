@@ -141,8 +141,8 @@ class TwoNetworks:
     @cached_property
     def outputs(self) -> tuple[int, int]:
         """The numbers of outputs of both networks."""
-        earlier = self.tests.logits(self.earlier, self.task)
-        last = self.tests.logits(self.last, self.task)
+        earlier = self.tests.logits(self.earlier, self.task, FEW)
+        last = self.tests.logits(self.last, self.task, FEW)
         return earlier.shape[-1], last.shape[-1]
 
     @cached_property

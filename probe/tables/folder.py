@@ -138,13 +138,11 @@ def read_tables(folder: Path, names: Collection[str] = SCHEMAS) -> Tables:
         )
     written = recorded_hashes(folder)
     present = {
-        name: path
+        name: read_table(path, name)
         for name, path in files.items()
         if path.is_file() or f"{name}.csv" in written
     }
-    return all_tables(
-        **{name: read_table(path, name) for name, path in present.items()}
-    )
+    return all_tables(**present)
 
 
 def hashes_of_tables(folder: Path) -> dict[str, str]:

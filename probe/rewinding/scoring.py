@@ -17,7 +17,7 @@ from probe.errors import InputError
 from probe.examples import Labeled
 from probe.immutable import immutable
 from probe.model import Model
-from probe.modules import kept_buffers, mode
+from probe.modules import kept_state, mode
 from probe.reading.item_format import remedy_for
 from probe.rewinding.shapley import Floats
 from probe.seeding import every_global_stream, stream
@@ -133,7 +133,7 @@ class Tests:
         """
         for k, (x, y) in enumerate(self.data, 1):
             if position in (None, k):
-                with kept_buffers(network), repeatable_eval(network), explained(x):
+                with kept_state(network), repeatable_eval(network), explained(x):
                     self._check(network, x, y, checks_labels=position is None)
 
     def _check(

@@ -68,6 +68,21 @@ def test_a_training_does_not_notice(tmp_path):
     assert watched.training
 
 
+class Counted(torch.nn.Linear):
+    """A layer that keeps a list of its passes."""
+
+    def forward(self, x):
+        self.passes.append(len(x))
+        return super().forward(x)
+
+
+def test_what_a_network_keeps_of_its_passes_is_that_of_the_training(tmp_path):
+    model = Counted(8, 6)
+    model.passes = []
+    recorder(tmp_path, model)
+    assert model.passes == []
+
+
 def test_each_test_is_the_accuracy_of_the_network_and_what_diff_says(tmp_path):
     before = learned()
     model = copy.deepcopy(before)

@@ -216,7 +216,8 @@ class Tests:
             raise InputError(
                 f"a score must be a tensor of a finite real number for each of {count} "
                 f"examples, got {type(values).__name__} of shape "
-                f"{tuple(np.shape(values))}"
+                f"{tuple(np.shape(values))}, or a network with blocks put back "
+                "overflows: choose another score, such as 'accuracy'"
             )
         return values.double().cpu().numpy()
 
@@ -253,7 +254,9 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
         )
         values = -losses.view_as(y)
     else:
-        values = logits.argmax(-1).eq(y).double()
+        # NaN would count as the class at its position.
+        is_finite = logits.amax(-1).isfinite()
+        values = (logits.argmax(-1).eq(y) & is_finite).double()
     if y.ndim == 1:
         return values
     counts = y.ne(IGNORED)

@@ -70,3 +70,20 @@ def test_what_cannot_be_rewound_is_refused(changes, what):
             }
             | changes
         )
+
+
+def test_no_answer_of_a_hybrid_that_overflows_is_right():
+    """Each network is sound; the later first layer under the earlier head is not."""
+    torch.manual_seed(0)
+    before = nn.Sequential(nn.Linear(6, 8, bias=False), nn.Linear(8, 4))
+    after = deepcopy(before)
+    before[1].weight.data *= 1e4
+    after[0].weight.data *= 1e36
+    after[1].weight.data /= 1e36
+    nets = {1: before, 2: after}
+    tasks = [(TEST[0][0], torch.zeros(20).long())] * 2
+    with torch.no_grad():
+        right = before(tasks[0][0]).argmax(1).eq(0).double().mean()
+    assert probe.causes(nets, tasks, features=["0"]).broken[0] == right
+    with pytest.raises(InputError, match="overflows"):
+        probe.causes(nets, tasks, "loss", ["0"])

@@ -309,7 +309,9 @@ def check_independence(
     chosen = _spread(labels.argsort(stable=True), _MIXED)
 
     def values(rows: Tensor) -> dict[str, Tensor]:
-        return dict(compute(gather(x, chosen[rows])))
+        # One place on: a network may pair neighbors, who would be the same in each batch.
+        rolled = compute(gather(x, chosen[rows.roll(1)]))
+        return {name: value.roll(-1, 0) for name, value in rolled}
 
     rows = torch.arange(len(chosen), device=labels.device)
     mixed = values(rows)

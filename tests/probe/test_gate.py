@@ -69,6 +69,7 @@ POSTS = {
     "a state": numbered,
     "a capacity": lambda m, z: served(z),
     "a norm over the batch": lambda m, z: z - z.mean(0),
+    "pairs": lambda m, z: z + z.unflatten(0, (-1, 2)).flip(1).flatten(0, 1),
     "NaN": lambda m, z: z * torch.nan,
     "Inf": lambda m, z: z + torch.inf,
     "no finite logit": lambda m, z: z - torch.inf,

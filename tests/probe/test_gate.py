@@ -65,6 +65,7 @@ POSTS = {
     "torch draws": lambda m, z: z + torch.randn_like(z),
     "numpy draws": lambda m, z: z + torch.tensor(np.random.randn(*z.shape)).float(),  # noqa: NPY002
     "python draws": lambda m, z: z * random.random(),
+    "python seldom draws": lambda m, z: z * (random.random() > 0.1),
     "its own generator draws": lambda m, z: z * float(m.own.random()),
     "a state": numbered,
     "a capacity": lambda m, z: served(z),

@@ -115,8 +115,10 @@ def _mask(cuts: Sequence[Cut], x: Value) -> Tensor | None:
     """Return the positions (N, L) that values are averaged over, None = all."""
     mask = _mask_in(x)
     values = list(chain.from_iterable(cut.facts.value for cut in cuts))
-    if mask is None:
-        mask = _mask_by_padding(values, arranged(x, cuts[0].facts.inputs))
+    counting = _mask_by_padding(values, arranged(x, cuts[0].facts.inputs))
+    # A name does not tell whether 1 is padding.
+    if mask is None or (counting is not None and torch.equal(~mask, counting)):
+        mask = counting
     if mask is None and any(value.read == "last" for value in values):
         # The head reads the last id that is not 0, see `positions_read`.
         ids = (t for t in tensors(x) if t.ndim == 2 and not t.is_floating_point())

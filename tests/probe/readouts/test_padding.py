@@ -119,6 +119,22 @@ def test_a_mask_beside_the_inputs_is_the_remedy() -> None:
     assert "a mask keeps" in how
 
 
+def test_a_mask_that_is_1_at_padding_is_told_by_the_network_not_by_its_name() -> None:
+    torch.manual_seed(0)
+    x = {"nodes": torch.randn(EXAMPLES, LENGTH, 5), "mask": ~KEEP}
+    model = Graph(graph, LAYERS)
+    cuts = cut_each(
+        model,
+        ["a"],
+        varied(x, 8),
+        call=lambda model, x: model(x["nodes"], ~x["mask"]),
+        tails=False,
+    )
+    [(values, _)] = feature_matrices(cuts.each, x).values()
+    kept = model.a(x["nodes"]) * KEEP[..., None]
+    torch.testing.assert_close(values, kept.sum(1) / LENGTHS[:, None])
+
+
 def test_a_few_examples_of_padded_rows_differ_in_length() -> None:
     nodes = torch.ones(EXAMPLES, LENGTH, 5) * KEEP[..., None]
     nodes[:20] = 1

@@ -135,7 +135,7 @@ def partial_retrain(
     how = RetrainSettings(recipe=recipe, seed=seed, cache=cache)
     # The call cuts and checks; each training is done when its result is asked for.
     retrainings = retrain_each(called, features, train, test, data.n_classes, how)
-    _check_batches(called, test)
+    _check_batches(called, test, data.n_classes)
     results = list(retrainings)
     labels = [
         (train.y[train.task == k], test.y[test.task == k])
@@ -468,7 +468,7 @@ def check_rule_covers(model: nn.Module, cuts: Iterable[CutFacts], fresh: Fresh) 
             raise no_rule_for(refused)
 
 
-def _check_batches(called: Model, test: AnyExamples) -> None:
+def _check_batches(called: Model, test: AnyExamples, classes: int) -> None:
     """Raise InputError if the model's output for an example depends on its batch."""
     network = called.network
     test = test.to(device_of(network, test.y.device))
@@ -478,7 +478,9 @@ def _check_batches(called: Model, test: AnyExamples) -> None:
         every_global_stream(stream(0, "batches")),
         explained(test.x),
     ):
-        check_outputs(partial(called.model_call, network), test)
+        logits = partial(called.class_call, network)
+        check_outputs(logits, test)
+        predict_each(logits, test, classes, {}, check=True)
 
 
 def _arrange(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from probe.batch import Value, gather, mapped, tensors, varied
+from probe.batch import Value, first, gather, mapped, tensors, varied
 from probe.cut.model_call import explained, without_fast_path
 from probe.errors import InputError
 from probe.examples import Labeled
@@ -23,9 +23,9 @@ from probe.rewinding.shapley import Floats
 from probe.seeding import every_global_stream, stream
 from probe.training.evaluation import (
     batch_size_for,
-    check_finite_logits,
     check_outputs,
     check_repeats,
+    predict_each,
 )
 from probe.training.precision import products
 
@@ -149,21 +149,26 @@ class Tests:
                 "seed what the score draws, and reset a state in it",
             )
             return
-        labels = cast(Tensor, y)
+        labels = cast(Tensor, y).to(tensors(x)[0].device)
 
         def logits(batch: Value) -> Tensor:
-            return self.model.class_call(network, on_device_of(network, batch))
+            outputs = self.model.class_call(network, on_device_of(network, batch))
+            return outputs.to(labels.device)
 
-        label = labels.reshape(len(labels), -1)[:, 0].to(tensors(x)[0].device)
-        check_outputs(logits, Labeled(x, label))
-        # The accuracy does not look whether there is an output for each label.
-        name: ScoreName = "loss" if self.is_accuracy else self.score
-        for rows in batches(x, self.batch_size):
-            outputs = logits(rows_for(network, x, rows))
-            check_finite_logits(outputs)
-            if checks_labels:
-                of_batch = cast(Tensor, rows_for(network, labels, rows))
-                score_of(name, outputs, of_batch)
+        def means(batch: Value) -> Tensor:
+            """Return the means of logits over the positions of each example, (B, K)."""
+            return logits(batch).unsqueeze(1).flatten(1, -2).mean(1)
+
+        examples = Labeled(x, labels.reshape(len(labels), -1)[:, 0])
+        check_outputs(logits, examples)
+        outputs = logits(first(x, _FEW))
+        K = outputs.shape[-1]
+        if checks_labels:
+            score_of(self.score, outputs, first(labels, _FEW))
+            # The accuracy does not look whether there is an output for each label.
+            if self.score != "squared_error":
+                _check_labels(labels, K)
+        predict_each(means, examples, K, {}, self.batch_size, check=True)
 
     def scores(self, network: nn.Module, position: int | None = None) -> Floats:
         """Return the score of each example, (N,), 0 for examples that are not tested.

@@ -27,6 +27,11 @@ _PARTS = 4  # of it, of similar examples
 _FEWEST = 8  # examples of a batch
 _PASSES = 16  # of them, as some networks seldom draw
 _SAMPLE = 256  # examples that are tested in a second batching, if there are few tasks
+_ALONE = (
+    "where only outputs are read, test each alone, as by call=lambda model, x: "
+    "torch.cat([model(row) for row in x.split(1)]); layers can be read if the network "
+    "itself treats each alone"
+)
 _USUAL = 10  # times the median distance from the median
 _NOISE = 4  # times the difference between two runs of the same batch
 _NEAR = 0.02  # of the differences between examples, above what autocast rounds
@@ -223,7 +228,7 @@ class _Sample:
         # Without outliers, as the others hardly differ next to them.
         distance = (_finite(scores) - _finite(scores).median(0).values).abs().amax(1)
         usual = (distance <= _USUAL * distance.median()).nonzero()[:, 0]
-        drawn = permutation(len(usual), stream(0, "batches"))
+        drawn = permutation(len(usual), stream(0, "sample"))
         order = usual[drawn.to(usual.device)]
         scores = scores[order]
 
@@ -244,8 +249,7 @@ class _Sample:
             raise InputError(
                 "the output of a test example depends on the others of its batch (does "
                 "one of them send all down another path? does the model keep a state?):"
-                " test each alone, as by call=lambda model, x: torch.cat([model(row) "
-                "for row in x.split(1)]), and reset a state in `call`"
+                f" reset a state in `call`, or {_ALONE}"
             )
 
 
@@ -339,8 +343,8 @@ def check_independence(
             raise InputError(
                 f"{name} of an example depends on the others of its batch (a prompt "
                 "that the batch chooses? batch norm in training mode?): choose a "
-                "prompt for each example (L2P: batchwise_prompt=False), or use "
-                "running statistics"
+                "prompt for each example (L2P: batchwise_prompt=False), use running "
+                f"statistics, or {_ALONE}"
             )
 
 

@@ -1,5 +1,6 @@
 """Predictions that depend on the batch are refused, whatever reads them."""
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,17 @@ def test_a_rare_example_that_sends_its_batch_down_another_path_is_refused(
         probe.analyze({2: model}, (x, y), (x, y), TASKS, ["mark"], readouts=["ncm"])
     with pytest.raises(InputError, match="a test example depends on the others"):
         probe.Recorder(tmp_path / "as it is", model, (x, y), TASKS).after_task(1)
+    with pytest.raises(InputError, match="a test example depends on the others"):
+        probe.partial_retrain(model, ["mark"], (x, y), (x, y), TASKS)
+    other = copy.deepcopy(model)
+    other.c.bias.data[0] += 1
+    with pytest.raises(InputError, match="a test example depends on the others"):
+        probe.diff(model, other, (x, y))
+    lost = probe.diff(model, other, (x, y), call=alone).answer.lost.value
+    after = alone(other, x).argmax(1)
+    assert lost == pytest.approx(
+        float((predicted == y).sum() - (after == y).sum()) / 60
+    )
     rec = probe.Recorder(tmp_path / "alone", model, (x, y), TASKS, call=alone)
     rec.after_task(1)
     right = (predicted == y).double()

@@ -24,7 +24,9 @@ _MOST_BYTES = (
 )  # of a file: as many tasks, in the 25 characters a cell of numpy.savetxt
 _ROUNDING = 0.0101  # of a mean and its cells: fractions of two digits
 _SUMMARIES = re.compile(
-    "avg|average|mean|median|std|stdev|sd|var|min|max|sum|total|joint|offline", re.I
+    "avg|average|mean|median|std|stdev|sd|var|min|max|sum|total|joint|offline|"
+    "(test_|eval_)?acc(uracy)?|score|value|loss",
+    re.I,
 )
 
 _Cells = tuple[
@@ -224,7 +226,10 @@ def _read_csv(path: Path) -> _Cells:
     if labels:
         names += [row[0] for row in rows]
     if summaries := [name for name in names if _SUMMARIES.fullmatch(name)]:
-        raise InputError(f"{path} has {summaries[0]!r} beside the tasks: remove it")
+        raise InputError(
+            f"{path} has {summaries[0]!r} beside the tasks: give a row for each number "
+            "of tasks learned, and a column for each task"
+        )
     cells = [",".join(cell or "nan" for cell in row[labels:]) for row in rows[header:]]
     if not any(cells):
         raise ValueError("no commas between numbers")
@@ -426,8 +431,8 @@ def _mammoth(path: Path, text: str) -> AccuracyMatrix:
         raise InputError(
             f"{path} logs joint training, which has no accuracy matrix: give another"
         )
-    rows: dict[str, list[float]] = {}
-    for _, row, value in cells:
+    rows: dict[int, list[float]] = {}
+    for row, _, value in sorted((int(t), int(task), p) for task, t, p in cells):
         rows.setdefault(row, []).append(float(value) / 100)
     return learned(list(rows.values()), path)
 

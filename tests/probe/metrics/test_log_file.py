@@ -118,6 +118,14 @@ def test_tasks_that_facil_has_not_reached_are_not_measured(tmp_path):
     assert np.array_equal(R[1:3], read_log(TAG, "facil").values[1:3], equal_nan=True)
 
 
+def test_cells_of_mammoth_go_by_their_numbers(tmp_path):
+    path = tmp_path / "logs.pyd"
+    cells = re.findall(r"'accuracy_\d_task\d': [\d.]+", ER.read_text())
+    path.write_text(", ".join(reversed(cells)))
+    expected = read_log(ER, "mammoth").values
+    np.testing.assert_array_equal(read_log(path, "mammoth").values, expected)
+
+
 @pytest.mark.parametrize("source", LOGS)
 def test_text_of_others_is_refused_in_one_sentence(tmp_path, source):
     others = [

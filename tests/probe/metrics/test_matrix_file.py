@@ -196,6 +196,11 @@ def test_a_row_of_means_is_no_row_of_r(
             read_text(tmp_path, frame.to_csv(header=names, index=names), percent=True)
 
 
+def test_a_long_table_is_no_matrix(tmp_path):
+    with pytest.raises(InputError, match="'acc' beside"):
+        read_text(tmp_path, "task,after,acc\n0,0,.9\n0,1,.7\n1,0,.1\n1,1,.8")
+
+
 @pytest.mark.parametrize(
     "numbers",
     [

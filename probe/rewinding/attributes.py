@@ -209,10 +209,12 @@ def _text(value: object, depth: int = _DEPTH) -> str:
     if isinstance(value, FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         enclosed = list(map(_text, filter(is_plain, cells)))
-        return f"{value.__qualname__} {value.__code__}{enclosed}"
+        # Not the code's address: a function may be made anew for each network.
+        return f"{value.__qualname__} {hash(value.__code__)}{enclosed}"
     if isinstance(value, _SCALARS):
         return repr(value)
-    if not depth:
+    # The weights of a module are compared as those of the network.
+    if not depth or isinstance(value, nn.Module):
         return ""
     inner = partial(_text, depth=depth - 1)
     if isinstance(value, set | frozenset):

@@ -1,5 +1,7 @@
 """Structures of neighbouring projects' reports, each with a value by hand."""
 
+from types import FunctionType, SimpleNamespace
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -8,6 +10,7 @@ import probe
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.rewinding.attributes import compare_attributes
+from probe.seeding import stream
 
 
 def test_hooks_of_networks_built_twice_are_equal_and_what_they_enclose_counts() -> None:
@@ -18,6 +21,16 @@ def test_hooks_of_networks_built_twice_are_equal_and_what_they_enclose_counts() 
 
     assert compare_attributes(hooked(1.0), hooked(1.0))[1] == []
     assert compare_attributes(hooked(1.0), hooked(2.0))[1] == ["_forward_hooks"]
+
+
+def test_equal_functions_and_objects_that_hold_the_network_are_equal() -> None:
+    def helped() -> nn.Module:
+        net = nn.Linear(2, 2)
+        net.act = FunctionType(stream.__code__.replace(), {})
+        net.helper = SimpleNamespace(network=net)
+        return net
+
+    assert compare_attributes(helped(), helped())[1] == []
 
 
 def test_only_the_outputs_of_a_layer_that_are_read_are_its_feature() -> None:

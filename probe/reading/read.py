@@ -64,9 +64,21 @@ def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
 
 
 def _is_indexed(data: object) -> bool:
-    """Return whether data give items by index, 0 to their length - 1."""
+    """Return whether data give items by index, 0 to their length - 1.
+
+    Raises InputError if their length raises an error.
+    """
     sized = hasattr(data, "__len__") and hasattr(data, "__getitem__")
-    return sized and not isinstance(data, IterableDataset)
+    if not sized or isinstance(data, IterableDataset):
+        return False
+    try:
+        len(data)  # type: ignore[arg-type]
+    except Exception as error:
+        raise InputError(
+            f"the data have no length ({described(error)}): let `__len__` return the "
+            "number of examples"
+        ) from error
+    return True
 
 
 def _length(loader: DataLoader[Any]) -> int | None:
@@ -230,19 +242,26 @@ def read(
         InputError: The data or the arguments are invalid, see `Examples.of`.
     """
     _check_arguments(limit, budget, scratch)
-    items, expected, batched = _stream(
-        _in_order(data, limit) if isinstance(data, DataLoader) else data
-    )
     # The data set inside of loaders and subsets.
     dataset = data
     while isinstance(dataset, DataLoader | Subset):
         dataset = dataset.dataset
+    is_indexed = _is_indexed(dataset)
+    items, expected, batched = _stream(
+        _in_order(data, limit) if isinstance(data, DataLoader) else data
+    )
     if expected is not None and limit is not None:
         expected = min(expected, limit)
-    has_task_ids = hasattr(dataset, "targets_task_labels")
-    item_format = partial(as_batch, batched, has_task_ids, label, columns, names)
+    item_format = partial(
+        as_batch,
+        batched,
+        hasattr(dataset, "targets_task_labels"),
+        label,
+        columns,
+        names,
+    )
     # Indexed data are checked before the long reading, others after it.
-    if _is_indexed(dataset):
+    if is_indexed:
         _check_draws(data, item_format)
     seeded = every_global_stream(stream(0, "read"))
     with progress_bar("reading", expected, progress) as advance, seeded:
@@ -256,7 +275,7 @@ def read(
             chain([sample], batches), expected, room, folder, advance, progress
         )
     # An iterator cannot be read again.
-    if not _is_indexed(dataset) and not hasattr(data, "__next__"):
+    if not is_indexed and not hasattr(data, "__next__"):
         _check_draws(data, item_format, columns_read)
     *values, labels = columns_read
     if isinstance(data, DataLoader) and limit is None:

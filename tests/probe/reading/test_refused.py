@@ -32,6 +32,11 @@ class Broken(Dataset):
         return X[at], at
 
 
+class Lying(Broken):
+    def __len__(self):
+        return -6
+
+
 def one_hot(rows):
     return TensorDataset(X, torch.eye(6)[:, :rows])
 
@@ -41,6 +46,8 @@ CASES = [
     ({"train": 1, "test": 2}, {}, "'train', 'test'"),
     (TensorDataset(X[:0], Y[:0]), {}, "no examples"),
     (Broken(), {}, "item 4 of the data cannot be read: OSError: picture 4 is gone"),
+    (Lying(), {}, "__len__() should return >= 0"),
+    (DataLoader(Lying(), 2), {}, "__len__() should return >= 0"),
     (X, {}, "a tensor without labels"),
     (TensorDataset(X, X, Y), {}, "Examples.of(data, item=('x', 'y', 'task'))"),
     ([MIXED], {}, "a, label, labels"),

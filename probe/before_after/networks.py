@@ -100,6 +100,8 @@ def _network(source: Any, model: Model, name: str) -> tuple[nn.Module, list[str]
     if isinstance(source, Model):
         model = replace(source, call=model.call)
         source = source.network
+    if isinstance(source, str | Path) and model.load is not None:
+        source = model.load(Path(source))
     if isinstance(source, nn.Module):
         check_model(source)
         check_values(source)
@@ -110,8 +112,6 @@ def _network(source: Any, model: Model, name: str) -> tuple[nn.Module, list[str]
             f"{type(source).__name__}"
         )
     path = Path(source)
-    if model.load is not None:
-        return model.load(path).eval(), []
     if model.build is None:
         raise InputError(
             f"{path} holds weights only: give Model({str(path)!r}, fresh=build)"

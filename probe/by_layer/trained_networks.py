@@ -203,7 +203,8 @@ def _warn_of_shared(models: Iterable[nn.Module]) -> None:
     names_of_address: dict[int, dict[int, str]] = {}
     for model in models:
         for name, parameter in model.named_parameters():
-            if parameter.numel():
+            # Tensors of other classes may hold their numbers elsewhere, at address 0.
+            if parameter.data_ptr():
                 names = names_of_address.setdefault(parameter.data_ptr(), {})
                 names[id(model)] = name
     shared = {

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import probe
+from probe.by_layer.trained_networks import _warn_of_shared
 from probe.errors import InputError
 from probe.results.repeats import EQUAL
 from tests.probe.record.tiny import TASKS, examples, network
@@ -101,6 +102,11 @@ def test_a_backbone_in_the_memory_of_two_networks_is_named():
     two[0] = one[0]
     with pytest.warns(UserWarning, match="networks share 0.bias, 0.weight in memory"):
         notes_of({1: one, 3: two})
+
+
+def test_weights_whose_numbers_are_elsewhere_share_no_memory(recwarn):
+    _warn_of_shared(nn.Linear(2, 2, device="meta") for _ in range(2))
+    assert not recwarn
 
 
 def test_a_layer_that_is_shared_in_some_seeds_is_named():

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import torch
 from torch import Tensor
+from torch.masked import MaskedTensor
 
 from probe.errors import InputError
 from probe.memory import FileRows
@@ -84,14 +85,21 @@ def check_value(value: Any, name: str) -> None:
         raise InputError(
             f"{name} is on the device meta and has no values: make it on the CPU"
         )
-    if any(column.layout != torch.strided or column.is_nested for column in columns):
+    if not all(map(is_dense, columns)):
         raise InputError(
-            f"{name} must be plain tensors, got a sparse or nested one: make it dense"
+            f"{name} must be plain tensors, got a sparse, nested or masked one: make it "
+            "dense"
         )
     if not all(column.ndim for column in columns) or len(set(map(len, columns))) > 1:
         raise InputError(
             f"{name} needs equally many examples in each tensor, got {kinds(value)}"
         )
+
+
+def is_dense(tensor: Tensor) -> bool:
+    """Return whether a tensor has all its numbers: it is not sparse, nested or masked."""
+    strided = tensor.layout == torch.strided and not tensor.is_nested
+    return strided and not isinstance(tensor, MaskedTensor)
 
 
 def check_finite(value: Value, name: str) -> None:

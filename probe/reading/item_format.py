@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from probe.batch import Value, kinds, mapped, tensors
+from probe.batch import Value, is_dense, kinds, mapped, tensors
 from probe.errors import InputError, unknown
 
 Batch = tuple[Value, Tensor]
@@ -244,8 +244,11 @@ def _tensor(part: Any) -> Tensor:
             # Of a read-only array, which nothing writes into.
             warnings.simplefilter("ignore")
             return torch.from_numpy(native)
-    if part.layout != torch.strided or part.is_nested:
-        raise InputError("x is a sparse or nested tensor: pad it, or give x.to_dense()")
+    if not is_dense(part):
+        raise InputError(
+            "x is a sparse, nested or masked tensor: pad it, or give x.to_dense() or "
+            "x.to_tensor(0)"
+        )
     return part.detach()
 
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from probe.batch import is_dense
 from probe.errors import InputError, described, unknown, unreadable
 from probe.files import check_unpacked, replacing
 from probe.modules import state_groups
@@ -512,8 +513,7 @@ def _several(where: str, keys: Sequence[str]) -> InputError:
 
 def _is_plain(value: object) -> bool:
     """Return whether a value is a dense tensor: not sparse, not nested, not on `meta`."""
-    plain = isinstance(value, Tensor) and value.layout == torch.strided
-    return plain and not value.is_nested and not value.is_meta  # type: ignore[attr-defined]
+    return isinstance(value, Tensor) and is_dense(value) and not value.is_meta
 
 
 def _bare(names: Iterable[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from torch import nn
+from torch.masked import masked_tensor
 
 import probe
 from probe.errors import InputError
@@ -110,6 +111,7 @@ DATA = {
     "nothing": lambda x, y: (x[:0], y[:0]),
     "without values": lambda x, y: (x.to("meta"), y),
     "sparse": lambda x, y: (x.to_sparse(), y),
+    "masked": lambda x, y: (masked_tensor(x, x > 0), y),
     "wider": lambda x, y: (x.repeat(1, 2), y),
 }
 

@@ -4,7 +4,6 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, reduce, wraps
-from numbers import Integral, Real
 from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
@@ -30,7 +29,7 @@ from pydantic import (
 )
 
 from probe.errors import InputError
-from probe.validation import expected, message
+from probe.validation import expected, message, plain_number
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -141,9 +140,9 @@ def _checkable(kind: Any) -> Any:
 def _checkable_class(kind: Any) -> Any:
     """Return what pydantic checks of a class: plain ones, and ours but for protocols."""
     if kind is int:
-        return Annotated[int, BeforeValidator(_number), Strict(), _IN_64_BITS]
+        return Annotated[int, BeforeValidator(plain_number), Strict(), _IN_64_BITS]
     if kind is float:
-        return Annotated[float, BeforeValidator(_number), Strict()]
+        return Annotated[float, BeforeValidator(plain_number), Strict()]
     if kind in (bool, str):
         return Annotated[kind, Strict()]
     home = getattr(kind, "__module__", "")
@@ -153,13 +152,6 @@ def _checkable_class(kind: Any) -> Any:
     if kind is NoneType:
         return kind
     return Any
-
-
-def _number(value: object) -> object:
-    """Return a number of NumPy as Python's, anything else unchanged."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return value
-    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _as_list(value: object) -> object:

@@ -7,6 +7,7 @@ from a file as part of a larger pydantic model.
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import wraps
+from numbers import Integral, Real
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
@@ -42,6 +43,13 @@ MOST = 10_000
 """The largest number of sessions, orders or seeds of a study."""
 
 
+def plain_number(value: object) -> object:
+    """Return a number of NumPy as Python's, anything else unchanged."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
 class StrictModel(BaseModel):
     """Frozen settings that refuse unknown keys."""
 
@@ -75,7 +83,7 @@ def configuration(cls: type[Class]) -> type[Class]:
     @wraps(check)
     def checked(self: Any, **fields: Any) -> None:
         try:
-            check(self, **fields)
+            check(self, **{name: plain_number(value) for name, value in fields.items()})
         except ValidationError as error:
             texts = (problem(p, keys_at(settings, p["loc"])) for p in problems(error))
             raise InputError("; ".join(texts)) from None

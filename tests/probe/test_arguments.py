@@ -155,6 +155,7 @@ def test_numbers_and_names_of_numpy_are_those_of_python():
     part(["a"], np.int64(3))
     assert found == [(["a"], 3)]
     assert type(found[0][1]) is int
+    assert probe.Recipe(epochs=np.int64(3)) == probe.Recipe(epochs=3)
 
 
 def test_labels_in_a_column_are_flattened_as_the_sentence_says():

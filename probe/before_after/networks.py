@@ -1,6 +1,7 @@
 """The two networks of a comparison, in memory or in files."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,8 @@ def _network(source: Any, model: Model, name: str) -> tuple[nn.Module, list[str]
         model = replace(source, call=model.call)
         source = source.network
     if isinstance(source, str | Path) and model.load is not None:
-        source = model.load(Path(source))
+        load = partial(model.load, Path(source))
+        source = built_network(load, stream(0, "build"), f"load of {source}")
     if isinstance(source, nn.Module):
         check_model(source)
         check_values(source)

@@ -145,6 +145,8 @@ def test_files_give_the_same(before, after, result, tmp_path):
     assert str(again) == str(result)
     with pytest.raises(InputError, match="got OrderedDict"):
         probe.diff(before, probe.Model(tmp_path / "after.pt", load=torch.load), OLD)
+    with pytest.raises(InputError, match="FileNotFoundError"):
+        probe.diff(before, probe.Model(tmp_path / "none.pt", load=torch.load), OLD)
 
 
 def test_what_is_noted_of_each_file_is_in_the_answer(before, after, tmp_path):

@@ -155,6 +155,13 @@ def python_draws() -> Callable[[], bool]:
     return lambda: states() != before
 
 
+def draws() -> Callable[[], bool]:
+    """Return a function that tells whether torch, `random` or numpy has drawn numbers since."""
+    in_python = python_draws()
+    before = global_states()
+    return lambda: in_python() or not all(map(torch.equal, before, global_states()))
+
+
 def global_states() -> list[torch.Tensor]:
     """Return the states of torch's global generators, uint8 vectors, of the CPU and every GPU.
 

@@ -175,8 +175,8 @@ def answers_as_text(answers: Sequence[Answer]) -> str:
 _OF_CAUSES = (
     "forgot: points of accuracy, a mean over these tasks; then the three layers that",
     "account for the most of it",
-    "accounts for: what undoing its change returns, averaged over the orders in which",
-    "layers can be undone, from first (repair) to last (harm) [95 %]; they add up",
+    "accounts for: points that undoing it returns, averaged over all orders of",
+    "undoing the layers [95 % interval]; they add up to what was forgotten",
     "harm: its change alone loses points; repair: undoing it alone returns some",
 )
 _MARKS = "yes: shown; no: ruled out; ?: not settled"

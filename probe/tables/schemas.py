@@ -91,15 +91,15 @@ OPEN = "open"
 CANNOT_TELL = "cannot tell"
 
 CAUSE_VERDICTS: Mapping[str, str] = {
-    "costs": "both harm and repair are shown",
+    "costs": "accounts for, harm and repair are all shown",
     "repairs": "repair is shown, harm is ruled out",
     "breaks": "harm is shown, repair is ruled out",
-    "harms": "harm or repair is shown, but not both, or not its points",
+    "harms": "harm or repair is shown, but not all three",
     "helps": "its change serves the old tasks, and undoing it hurts",
     "together": "it does something only together with other layers",
-    "depends": "harm, repair and points disagree: it depends on the other layers",
+    "depends": "the three disagree: it depends on the other layers",
     "none": "its change does nothing",
-    OPEN: "neither harm nor repair is shown",
+    OPEN: "neither harm nor repair is shown, whatever it accounts for",
 }
 """The verdicts on the change of a layer, with their meanings, see `probe.rewinding.verdicts`."""
 

@@ -23,7 +23,7 @@ SAME_TABLE = {
     "chaudhry-multi-authors": "chaudhry-multi",
 }
 SETTINGS = {
-    "own": "",
+    "own": " at our settings",
     "paper": " at the paper's strengths",
     "authors": " at the authors' settings",
 }
@@ -124,15 +124,15 @@ def agreement(study: str, short: bool = False) -> str:
 
     short: Without saying what it means that a row agrees.
     """
-    parts = []
-    for count in within(study).itertuples():
-        setting = SETTINGS[count.setting]
-        parts.append(f"{count.within} of {count.rows} rows{setting}")
-    first, *others = parts
+    first, *others = within(study).itertuples()
+    rows = f"{first.within} of {first.rows} rows"
+    setting = SETTINGS[first.setting] if others else ""
+    parts = [f"{count.within} rows{SETTINGS[count.setting]}" for count in others]
     if short:
-        return "; ".join([f"{first} agree", *others])
+        return ", ".join([f"{rows} agree{setting}", *parts])
     scores = "every score"
     if "model_size_mb" in set(published(study).metric):
         scores += " but MB"
-    text = f"In {first} {scores} is within 5 points of the paper's"
-    return f"{'; in '.join([text, *others])}."
+    text = f"In {rows}{setting} {scores} is within 5 points of the paper's"
+    *middle, last = [text, *(f"in {part}" for part in parts)]
+    return f"{', '.join([*middle, f'and {last}'] if middle else [last])}."

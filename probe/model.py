@@ -9,8 +9,10 @@ from operator import index
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
+from probe.batch import Value
 from probe.cut.interface import Trainable, check_trainable
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.errors import InputError
@@ -135,8 +137,13 @@ class Model:
         call = self.model_call
         if self.classes is None:
             return call
-        classes = list(self.classes)
-        return ModelCall(call=lambda model, x: call(model, x)[:, classes])
+        classes = self.classes
+
+        def of_classes(model: nn.Module, x: Value) -> Tensor:
+            outputs = call(model, x)
+            return outputs[:, torch.tensor(classes, device=outputs.device)]
+
+        return ModelCall(call=of_classes)
 
     @property
     def build_by_learner(self) -> dict[str, Factory]:

@@ -87,8 +87,8 @@ def check_value(value: Any, name: str) -> None:
         )
     if not all(map(is_dense, columns)):
         raise InputError(
-            f"{name} must be plain tensors, got a sparse, nested or masked one: make it "
-            "dense"
+            f"{name} must be plain tensors, got a sparse, nested, masked or "
+            "quantized one: make it dense"
         )
     if not all(column.ndim for column in columns) or len(set(map(len, columns))) > 1:
         raise InputError(
@@ -97,9 +97,9 @@ def check_value(value: Any, name: str) -> None:
 
 
 def is_dense(tensor: Tensor) -> bool:
-    """Return whether a tensor has all its numbers: it is not sparse, nested or masked."""
+    """Return whether a tensor has plain numbers: it is not sparse, nested, masked or quantized."""
     strided = tensor.layout == torch.strided and not tensor.is_nested
-    return strided and not isinstance(tensor, MaskedTensor)
+    return strided and not (tensor.is_quantized or isinstance(tensor, MaskedTensor))
 
 
 def check_finite(value: Value, name: str) -> None:
@@ -286,7 +286,7 @@ def kinds(value: Value) -> str:
     ('{ids: float32 (2, 3)}', 'float32 (2,)')
     """
     texts = [
-        f"{str(t.dtype).removeprefix('torch.')} {tuple(t.shape)}"
+        f"{str(t.dtype).removeprefix('torch.')} {'nested' if t.is_nested else tuple(t.shape)}"
         for t in tensors(value)
     ]
     if isinstance(value, Mapping):

@@ -89,8 +89,9 @@ class Examples(Labeled, Generic[X]):
         expected = kinds(self.y)
         got = type(task).__name__
         if isinstance(task, Tensor):
+            check_value(task, "task")
             got = kinds(task)
-        if task is not None and (got != expected or task.device.type == "meta"):
+        if task is not None and got != expected:
             raise InputError(
                 f"`task` must be a tensor {expected}, got {got}: use torch.as_tensor"
             )

@@ -14,7 +14,7 @@ from probe.errors import InputError, unknown
 Batch = tuple[Value, Tensor]
 """Inputs of n examples, each tensor (n, ...), and their labels (n,), int64."""
 
-_NUMBERS = "biufc"  # numpy's kinds of types that torch has too
+_NUMBERS = "?bhilqBHILQefdFD"  # numpy's types that torch has too
 _ONE = (
     "examples must have one class each, no multi-label, regression or segmentation "
     "targets"
@@ -217,7 +217,7 @@ def refuse_graph(item: object) -> None:
 
 def _is_array(part: object) -> bool:
     """Return whether an object is a tensor, or an array or scalar of numpy's numbers."""
-    numbers = isinstance(part, np.ndarray | np.generic) and part.dtype.kind in _NUMBERS
+    numbers = isinstance(part, np.ndarray | np.generic) and part.dtype.char in _NUMBERS
     return numbers or isinstance(part, Tensor)
 
 
@@ -246,8 +246,8 @@ def _tensor(part: Any) -> Tensor:
             return torch.from_numpy(native)
     if not is_dense(part):
         raise InputError(
-            "x is a sparse, nested or masked tensor: pad it, or give x.to_dense() or "
-            "x.to_tensor(0)"
+            "x or y is a sparse, nested, masked or quantized tensor: pad it, or give "
+            "x.to_dense(), x.to_tensor(0) or x.dequantize()"
         )
     return part.detach()
 
@@ -300,7 +300,7 @@ def remedy_for(y: Tensor) -> str:
     >>> remedy_for(torch.ones(3, 1))
     'give y.flatten().long() if these are class numbers'
     """
-    if y.layout is not torch.strided or y.is_quantized or not y.ndim:
+    if not is_dense(y) or not y.ndim:
         return _ONE
     finite = not y.is_complex() and bool(y.isfinite().all())
     if finite and torch.equal(y.double(), y.double().round()) and y.numel() == len(y):

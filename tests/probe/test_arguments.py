@@ -125,6 +125,9 @@ PAIR = {1: BEFORE, 2: AFTER}
 DIVERGED = nn.Linear(8, 4)
 nn.init.constant_(DIVERGED.weight, 1e38)
 MASKED = np.ma.masked_array(X.numpy(), X.numpy() > 0)
+LONG = X.numpy().astype(np.longdouble)
+QUANTIZED = torch.quantize_per_tensor(X, 0.1, 0, torch.qint8)
+NESTED = torch.nested.nested_tensor([X[0], X[1]])
 # A call that gave a number or an error of Python's, and what is named.
 OTHER_KINDS = [
     (lambda: probe.causes({1: BEFORE, 2: X}, [OLD, NEW]), "Module, got Tensor"),
@@ -136,6 +139,12 @@ OTHER_KINDS = [
         "remedy 'a': .* is NaN or infinite",
     ),
     (lambda: probe.cache_plan(BEFORE, ["0"], X, (-1, 5)), "1 or more, got -1"),
+    (lambda: probe.diff(BEFORE, AFTER, (LONG, Y)), "ndarray, expected tensors"),
+    (lambda: probe.diff(BEFORE, AFTER, (X, QUANTIZED)), "quantized tensor"),
+    (lambda: probe.Examples(QUANTIZED, Y), "or quantized one"),
+    (lambda: probe.Examples(X, NESTED), "got float32 nested"),
+    (lambda: probe.Examples(X, Y, NESTED), "task must be plain tensors"),
+    (lambda: probe.Examples(X, Y, Y.to_sparse()), "task must be plain tensors"),
 ]
 
 

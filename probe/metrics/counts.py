@@ -114,8 +114,14 @@ def checked_labels(
     true: ArrayLike, predicted: ArrayLike, classes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return labels and predictions, (N,) each; raises InputError unless they are 0 to K - 1."""
-    y = np.asarray(true)
-    p = np.asarray(predicted)
+    try:
+        y = np.asarray(true)
+        p = np.asarray(predicted)
+    except (ValueError, RuntimeError):
+        raise InputError(
+            "labels and predictions must be vectors of numbers: their entries differ "
+            "in length, or are no numbers"
+        ) from None
     if y.shape != p.shape or y.ndim != 1:
         raise InputError(
             "labels and predictions must be vectors of the same length, "

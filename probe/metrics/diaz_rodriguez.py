@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from probe.arguments import checked
 from probe.errors import InputError, NotMeasured, unknown
 from probe.metrics.kemker import task_sizes
 from probe.metrics.matrix import AccuracyMatrix
@@ -214,6 +215,7 @@ def ms(model_bytes: Sequence[float]) -> float:
 
 
 @metric(scorecard=False)
+@checked
 def sss(stored_bytes: Sequence[float], lifetime_bytes: float) -> float:
     """Samples storage size efficiency: SSS = 1 - min(1, (1/T) sum_i Mem(M_i) / Mem(D)).
 
@@ -243,6 +245,7 @@ def sss(stored_bytes: Sequence[float], lifetime_bytes: float) -> float:
 
 
 @metric(scorecard=False)
+@checked
 def ce(
     ops_one_pass: Sequence[float],
     ops_spent: Sequence[float],
@@ -277,8 +280,6 @@ def ce(
         )
     if not 1 <= epsilon < math.inf:
         raise InputError(f"epsilon must be a number >= 1, got {epsilon:g}")
-    if form not in ("paper", "poster"):
-        raise unknown("form", form, ("paper", "poster"))
     # The poster's 1 keeps the quotient finite where nothing was spent.
     return min(1.0, float((one_pass * epsilon / (spent + (form == "poster"))).mean()))
 
@@ -314,6 +315,7 @@ def criteria_of_costs(
 
 
 @metric(scorecard=False)
+@checked
 def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> float:
     """Weighted mean of the seven criteria: CLscore = sum_k w_k c_k.
 
@@ -339,6 +341,7 @@ def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> f
 
 
 @metric(scorecard=False)
+@checked
 def cl_stability(
     deviations: Mapping[str, float], weights: Weights | None = None
 ) -> float:

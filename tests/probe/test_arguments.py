@@ -145,6 +145,11 @@ OTHER_KINDS = [
     (lambda: probe.Examples(X, NESTED), "got float32 nested"),
     (lambda: probe.Examples(X, Y, NESTED), "task must be plain tensors"),
     (lambda: probe.Examples(X, Y, Y.to_sparse()), "task must be plain tensors"),
+    (lambda: probe.Counts.of([0, [1]], [0, 1], 2), "differ in length"),
+    (lambda: probe.metrics.ce([1], [2], "1"), "epsilon must be a number, got '1'"),
+    (lambda: probe.metrics.sss([1], "5"), "lifetime_bytes must be a number, got '5'"),
+    (lambda: probe.metrics.cl_score({"A": "0"}), "criteria must be a number, got '0'"),
+    (lambda: probe.metrics.cl_stability({"A": [0]}), "must be a number, got list"),
 ]
 
 

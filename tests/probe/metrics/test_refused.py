@@ -54,7 +54,7 @@ INPUTS = [
     (lambda: ms([1, float("nan")]), "model_bytes must hold a number >= 0"),
     (lambda: ce([1, 1], [2]), "2 and 1 tasks"),
     (lambda: ce([1], [2], epsilon=0.5), "epsilon"),
-    (lambda: ce([1], [2], form="papr"), "'papr': did you mean 'paper'"),
+    (lambda: ce([1], [2], form="papr"), "got 'papr'"),
     (lambda: kemker.omega_base(R, 0), "got 0"),
     (lambda: kemker.omega_all(R, float("nan")), "nan"),
     (

@@ -116,7 +116,7 @@ Kind = TypeVar("Kind", bound=Entry, default=Entry)
 def network(
     name: str,
     *,
-    features: tuple[str, ...] | list[str] | None = None,
+    features: Sequence[str] | None = None,
     output: "Output" = None,
     call: "Call | None" = None,
 ) -> Callable[[Marked], Marked]:

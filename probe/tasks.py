@@ -246,7 +246,8 @@ def _named_orders(rule: object, tasks: int) -> dict[str, tuple[int, ...]]:
     ):
         raise InputError(f"orders must be a rule or {{name: tasks}}, got {rule!r:.60}")
     for name, listed in rule.items():
-        if set(listed) != {*range(1, tasks + 1)} or len(listed) != tasks:
+        numbers = range(1, tasks + 1)
+        if len(listed) != tasks or not all(number in listed for number in numbers):
             raise InputError(
                 f"order {name!r} must name each of 1 to {tasks} once: {listed}"
             )

@@ -273,7 +273,7 @@ def trained_networks(
         raise InputError(
             "files need a function that builds the network: Model(files, fresh=build)"
         )
-    if untrained is not None or isinstance(offline, nn.Module):
+    if untrained is not None or not isinstance(offline, str | Path | None):
         raise _MIXED
     if offline is not None and recording:
         raise InputError(

@@ -297,7 +297,7 @@ def _check_networks(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
     got: object = type(networks).__name__
     if isinstance(networks, Mapping):
         numbers = set(networks)
-        got = sorted(networks)
+        got = [*networks]
     earlier = numbers - {0, tasks}
     if tasks not in numbers or not earlier or not earlier <= set(range(tasks)):
         raise InputError(

@@ -14,6 +14,7 @@ from probe.arguments import checked
 from probe.errors import InputError
 from probe.metrics.registry import registered
 from probe.metrics.task_predictions import TaskPredictions
+from probe.tasks import orders
 from probe.validation import PositiveInt
 from tests.probe.one_pair import AFTER, BEFORE, NEW, OLD, TEST, TRAIN
 
@@ -128,6 +129,7 @@ MASKED = np.ma.masked_array(X.numpy(), X.numpy() > 0)
 LONG = X.numpy().astype(np.longdouble)
 QUANTIZED = torch.quantize_per_tensor(X, 0.1, 0, torch.qint8)
 NESTED = torch.nested.nested_tensor([X[0], X[1]])
+FILES = probe.Model("absent{task}.pt", fresh=lambda: BEFORE)
 # A call that gave a number or an error of Python's, and what is named.
 OTHER_KINDS = [
     (lambda: probe.causes({1: BEFORE, 2: X}, [OLD, NEW]), "Module, got Tensor"),
@@ -139,6 +141,7 @@ OTHER_KINDS = [
         "remedy 'a': .* is NaN or infinite",
     ),
     (lambda: probe.cache_plan(BEFORE, ["0"], X, (-1, 5)), "1 or more, got -1"),
+    (lambda: probe.causes({1: BEFORE, (2,): AFTER}, [OLD, NEW]), r"got \[1, \(2,\)\]"),
     (lambda: probe.diff(BEFORE, AFTER, (LONG, Y)), "ndarray, expected tensors"),
     (lambda: probe.diff(BEFORE, AFTER, (X, QUANTIZED)), "quantized tensor"),
     (lambda: probe.Examples(QUANTIZED, Y), "or quantized one"),
@@ -150,6 +153,12 @@ OTHER_KINDS = [
     (lambda: probe.metrics.sss([1], "5"), "lifetime_bytes must be a number, got '5'"),
     (lambda: probe.metrics.cl_score({"A": "0"}), "criteria must be a number, got '0'"),
     (lambda: probe.metrics.cl_stability({"A": [0]}), "must be a number, got list"),
+    (lambda: probe.network("mine", features="conv1"), "a list, got 'conv1'"),
+    (lambda: orders({"0": [[2], 1]}, 2), "name each of 1 to 2 once"),
+    (
+        lambda: probe.analyze(FILES, TRAIN, TEST, TASKS, offline=np.datetime64("2020")),
+        "both files and models",
+    ),
 ]
 
 

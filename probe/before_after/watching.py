@@ -116,6 +116,8 @@ class Watch:
             raise InputError(
                 f"tolerate must be a number, 0 or more, got {self.tolerate!r:.40}"
             )
+        if type(self.stop) is not bool:
+            raise InputError(f"stop must be True or False, got {self.stop!r:.40}")
         self._step = 0
         self._rows: list[tuple[float, ...]] = []
         self._last_good: Path | None = None

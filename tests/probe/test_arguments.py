@@ -155,6 +155,7 @@ OTHER_KINDS = [
     (lambda: probe.metrics.cl_stability({"A": [0]}), "must be a number, got list"),
     (lambda: probe.network("mine", features="conv1"), "a list, got 'conv1'"),
     (lambda: orders({"0": [[2], 1]}, 2), "name each of 1 to 2 once"),
+    (lambda: probe.Watch(old=OLD, tolerate=0, stop="no"), "True or False, got 'no'"),
     (
         lambda: probe.analyze(FILES, TRAIN, TEST, TASKS, offline=np.datetime64("2020")),
         "both files and models",

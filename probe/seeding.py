@@ -156,7 +156,7 @@ def python_draws() -> Callable[[], bool]:
 
 
 def draws() -> Callable[[], bool]:
-    """Return a function that tells whether torch, `random` or numpy has drawn numbers since."""
+    """Return a function that tells whether any global generator has drawn numbers since."""
     in_python = python_draws()
     before = global_states()
     return lambda: in_python() or not all(map(torch.equal, before, global_states()))

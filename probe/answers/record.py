@@ -33,7 +33,7 @@ class Interval:
 
     @property
     def shown(self) -> str:
-        """Whether an accuracy is shown to be above 0: yes, no, <0, or ? if that is open."""
+        """Whether it is shown to be above 0: yes, <0, no (below a point), or ? if not known."""
         shown = Shown(low=self.low, high=self.high, margin=MARGIN)
         if shown.is_above:
             return "yes"

@@ -213,8 +213,10 @@ def _rests_on(
     """Yield what an answer rests on, with the interval of what was forgotten."""
     ends = ""
     if forgotten and not math.isnan(forgotten.low):
-        # Not more than was learned: intervals over few seeds may reach beyond.
-        high = max(forgotten.value, min(forgotten.high, learned or 1.0))
+        high = forgotten.high
+        # Not more than was learned, where both are of the same tasks.
+        if learned is not None and learned >= forgotten.value:
+            high = min(high, learned)
         ends = f"; forgotten: [{points(forgotten.low)}, {points(high)}] (95 %)"
     yield f"{trained}{ends}"
     if measured["order"].nunique() == 1 and measured["task_position"].max() > 1:

@@ -28,10 +28,6 @@ _COLUMNS = (
     "never learned",
 )
 _CONTENT = 33  # columns of what is still there
-_HEADS = (
-    ("layer", "accounts for  harm repair verdict", "still there    joint never"),
-    ("", "", "untrained                  learned"),
-)
 
 
 def with_ends(interval: Interval, decimals: int = 1) -> str:
@@ -61,7 +57,7 @@ def wrapped(title: str, sentences: Sequence[str]) -> Iterator[str]:
 
 
 def headline(answer: Answer) -> str:
-    """Return the answer in at most 20 words and two numbers."""
+    """Return the answer in a sentence with two numbers."""
     if not answer.tasks:
         return "learned one task: there was nothing to forget"
     if answer.forgotten is None:
@@ -112,28 +108,41 @@ def answer_lines(answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
 def _table_lines(answer: Answer) -> Iterator[str]:
     """Yield a header of two lines, and a line for each layer of an answer."""
     has_held = any(line.held for line in answer.layers)
-    causes = [_cause(line) for line in answer.layers]
+    shares = _shares(answer.layers)
+    causes = [*map(_cause, answer.layers, shares)]
     of_causes = max([_CAUSE, *map(len, causes)]) if answer.has_causes else 0
     # Long ends of intervals take their columns from the names.
     names = ["layer", *(line.layer for line in answer.layers)]
     width = min(WIDTH - _CONTENT - of_causes, max(map(len, names)) + 2)
-    rows = [*_HEADS]
+    head = f"{'accounts for':<{len(shares[0])}} harm repair verdict"
+    rows = [
+        ("layer", head, "still there    joint never"),
+        ("", "", "untrained                  learned"),
+    ]
     for line, cause in zip(answer.layers, causes, strict=True):
         rows.append((cut(line.layer, width - 1), cause, _content(line)))
     for name, cause, content in rows:
-        left = f"{name:<{width}}{cause if answer.has_causes else ''}"
+        left = f"{name:<{width}}{cause if answer.has_causes else ''}".rstrip()
         right = content if has_held else ""
         # What is still there ends in one column, its header, too.
         yield f"{left:<{width + of_causes + _CONTENT - len(right)}}{right}".rstrip()
 
 
-def _cause(line: LayerLine) -> str:
+def _shares(layers: Sequence[LayerLine]) -> list[str]:
+    """Return what the changes of layers account for, as texts of one length."""
+    texts = [with_ends(line.cost, 0) if line.cost else "" for line in layers]
+    parts = [text.partition(" ") for text in texts]
+    of_value = max([4, *(len(value) for value, *_ in parts)])
+    of_ends = max([8, *(len(ends) for *_, ends in parts)])
+    return [f"{value:>{of_value}} {ends:<{of_ends}}" for value, _, ends in parts]
+
+
+def _cause(line: LayerLine, share: str) -> str:
     """Return what the change of a layer accounts for, with both its ends and the verdict."""
     if line.cost is None:
         return ""
-    value, _, ends = with_ends(line.cost, 0).partition(" ")
     harm, repair = _ends(line)
-    return f"{value:>4} {ends:<8} {harm:<4} {repair:<4} {word_of(line.verdict)}"
+    return f"{share} {harm:<4} {repair:<4} {word_of(line.verdict)}"
 
 
 def _ends(line: LayerLine) -> Iterator[str]:
@@ -179,7 +188,7 @@ _OF_CAUSES = (
     "undoing the layers [95 % interval]; they add up to what was forgotten",
     "harm: its change alone loses points; repair: undoing it alone returns some",
 )
-_MARKS = "yes: shown; no: ruled out; ?: not settled"
+_MARKS = "yes: shown above 0; no: below a point; ?: not settled"
 _OF_CONTENT = (
     "still there: accuracy (%) of a readout fitted to the layer; o: its place from",
     "untrained (left) to joint (right); below: less than untrained",

@@ -12,8 +12,8 @@ _LINES = 8  # blocks that are shown
 _LEGEND = (
     "accounts for: what undoing it returns of old, averaged over orders of undoing",
     "harm: what old loses by its change alone; repair: what undoing it alone returns",
-    "new: what that does to new; shown: its 95 % interval, as in brackets, is above 0",
-    "N a class: N training examples of each old and new class",
+    "new: what that does to new; N a class: N examples of each old and new class",
+    "shown: its 95 % interval is above 0 and, for accuracy, may reach a point",
 )
 
 

@@ -171,6 +171,7 @@ class Watch:
         self._take(copied(self._model.network))
 
     def _take(self, start: nn.Module) -> None:
+        self._tests.check(start)
         self._start = start
         self._before = self._tests.scores(start)
 

@@ -432,8 +432,13 @@ def _mammoth(path: Path, text: str) -> AccuracyMatrix:
             f"{path} logs joint training, which has no accuracy matrix: give another"
         )
     rows: dict[int, list[float]] = {}
-    for row, _, value in sorted((int(t), int(task), p) for task, t, p in cells):
-        rows.setdefault(row, []).append(float(value) / 100)
+    for t, task, value in sorted((int(t), int(task), p) for task, t, p in cells):
+        row = rows.setdefault(t, [])
+        if task != len(row) + 1 or t != len(rows):
+            raise InputError(
+                f"{path} lacks or repeats accuracies after {t} tasks: give a whole log"
+            )
+        row.append(float(value) / 100)
     return learned(list(rows.values()), path)
 
 

@@ -213,8 +213,7 @@ def _text(value: object, depth: int = _DEPTH) -> str:
         return f"{value.__qualname__} {hash(value.__code__)}{enclosed}"
     if isinstance(value, _SCALARS):
         return repr(value)
-    # The weights of a module are compared as those of the network.
-    if not depth or isinstance(value, nn.Module):
+    if not depth:
         return ""
     inner = partial(_text, depth=depth - 1)
     if isinstance(value, set | frozenset):
@@ -224,6 +223,9 @@ def _text(value: object, depth: int = _DEPTH) -> str:
     parts = getattr(value, "__dict__", {})
     if isinstance(value, Mapping):
         parts = value
+    if isinstance(value, nn.Module):
+        # Its weights are compared as those of the network.
+        parts = {name: parts[name] for name in parts if not name.startswith("_")}
     texts = {inner(key): inner(member) for key, member in parts.items()}
     return f"{type(value).__name__}{texts}"
 

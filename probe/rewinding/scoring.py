@@ -23,6 +23,7 @@ from probe.rewinding.shapley import Floats
 from probe.seeding import every_global_stream, stream
 from probe.training.evaluation import (
     batch_size_for,
+    check_finite_logits,
     check_outputs,
     check_repeats,
     predict_each,
@@ -157,7 +158,11 @@ class Tests:
 
         def means(batch: Value) -> Tensor:
             """Return the means of logits over the positions of each example, (B, K)."""
-            return logits(batch).unsqueeze(1).flatten(1, -2).mean(1)
+            outputs = logits(batch)
+            check_finite_logits(outputs)
+            # A class may be masked at one position, and not at another.
+            finite = outputs.nan_to_num(neginf=0.0)
+            return finite.unsqueeze(1).flatten(1, -2).mean(1)
 
         examples = Labeled(x, labels.reshape(len(labels), -1)[:, 0])
         check_outputs(logits, examples)
@@ -168,7 +173,9 @@ class Tests:
             # The accuracy does not look whether there is an output for each label.
             if self.score != "squared_error":
                 _check_labels(labels, K)
-        predict_each(means, examples, K, {}, self.batch_size, check=True)
+        # One sample for all labels, of which there may be as many as examples.
+        rows = torch.zeros(len(labels), dtype=torch.int64, device=labels.device)
+        predict_each(means, examples, K, {}, self.batch_size, rows, check=True)
 
     def scores(self, network: nn.Module, position: int | None = None) -> Floats:
         """Return the score of each example, (N,), 0 for examples that are not tested.
@@ -218,11 +225,16 @@ class Tests:
             values = score_of(self.score, logits, cast(Tensor, y))
         fits = isinstance(values, Tensor) and values.shape == (count,)
         if not fits or values.is_complex() or not values.isfinite().all():
+            remedy = ""
+            if fits and not callable(self.score):
+                remedy = (
+                    "; a network with blocks put back overflows: choose another score, "
+                    "such as 'accuracy'"
+                )
             raise InputError(
                 f"a score must be a tensor of a finite real number for each of {count} "
                 f"examples, got {type(values).__name__} of shape "
-                f"{tuple(np.shape(values))}, or a network with blocks put back "
-                "overflows: choose another score, such as 'accuracy'"
+                f"{tuple(np.shape(values))}{remedy}"
             )
         return values.double().cpu().numpy()
 

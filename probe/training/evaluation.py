@@ -418,6 +418,8 @@ def check_outputs(logits: Logits, examples: Labeled) -> None:
 def check_repeats(compute: Callable[[], Tensor], name: str, remedy: str) -> None:
     """Check that the same examples have the same values again, whatever is drawn meanwhile.
 
+    Two passes are compared, and more where a global generator is drawn from.
+
     Args:
         compute: Function that returns the values.
         name: The name of the values in the message.
@@ -426,11 +428,12 @@ def check_repeats(compute: Callable[[], Tensor], name: str, remedy: str) -> None
     Raises:
         InputError: They differ.
     """
+    is_random = False
     for seed in range(_PASSES):
         with every_global_stream(stream(seed, "repeat")):
             drawn = draws()
             again = compute()
-            is_random = drawn()
+            is_random |= drawn()
         if not seed:
             once = again
         if once.shape != again.shape or _excess(once, again, _SAME) > 0:

@@ -81,7 +81,7 @@ def _summary(card: Scorecard, tasks: int) -> str:
     change = values["gem", "bwt"]
     if accuracy is None or change is None:
         return f"{tasks} tasks: what was forgotten cannot be told from these cells"
-    transfer = f"backward transfer {100 * change:.1f} points (GEM's bwt)"
+    transfer = f"backward transfer {round(100 * change, 1) + 0:.1f} points (GEM's bwt)"
     return f"{transfer}, average accuracy {100 * accuracy:.1f} % after {tasks} tasks"
 
 

@@ -94,3 +94,31 @@ def test_a_head_that_shrank_and_another_precision_are_refused_with_remedies_that
         probe.diff(*halves, test)
     found = probe.diff(*[half.float() for half in halves], test).answer.lost
     assert found.value == pytest.approx(expected.value, abs=0.2)
+
+
+class Tagger(nn.Module):
+    """A network whose two positions have classes of their own, and an unregistered part."""
+
+    def __init__(self, most=10.0):
+        super().__init__()
+        self.a = nn.Linear(3, 8)
+        self.b = nn.Linear(8, 4)
+        self.acts = [nn.Hardtanh(-1.0, most)]
+        self.register_buffer("mask", torch.tensor([[0.0] * 2 + [-torch.inf] * 2]))
+
+    def forward(self, x):
+        scores = self.b(self.acts[0](self.a(x)))
+        return scores + torch.cat([self.mask, self.mask.flip(1)])
+
+
+def test_classes_masked_at_some_positions_are_no_divergence_and_hidden_parts_count():
+    x = torch.randn(20, 2, 3)
+    y = torch.tensor([[0, 2], [1, 3]]).repeat(10, 1)
+    before, after = Tagger(), Tagger()
+    blocks = {"a": "a.*", "b": "b.*"}
+    table = probe.causes({1: before, 2: after}, [(x, y)] * 2, features=blocks)
+    assert table.verdict.notna().all()
+    other = Tagger(most=2.5)
+    other.load_state_dict(after.state_dict())
+    with pytest.warns(UserWarning, match="acts"):
+        probe.causes({1: before, 2: other}, [(x, y)] * 2, features=blocks)

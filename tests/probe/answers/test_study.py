@@ -228,4 +228,4 @@ def test_what_may_not_have_been_forgotten_is_no_layers_doing():
     unsure.loc[total, "low"] = -0.01
     result = answer(causes=unsure)
     assert not result.main_layers
-    assert "[-1.0, 75.0] (95 %)" in result.belief[0]
+    assert "[-1.0, 76.0] (95 %)" in result.belief[0]

@@ -121,9 +121,14 @@ LOGS = [
     (SGD, "mammoth", "2 runs"),
     (SGD.splitlines()[1], "mammoth", "joint training"),
     (
+        ER.read_text().replace("accuracy_2_task2", "accuracy_1_task2"),
+        "mammoth",
+        "lacks or repeats accuracies after 2 tasks",
+    ),
+    (
         ER.read_text().replace("accuracy_1_task2", "a"),
         "mammoth",
-        "1 accuracies after 2 tasks",
+        "lacks or repeats accuracies after 2 tasks",
     ),
     (
         ER.read_text().replace(": 70.0", ": 170.0"),

@@ -480,7 +480,9 @@ def _check_batches(called: Model, test: AnyExamples, classes: int) -> None:
     ):
         logits = partial(called.class_call, network)
         check_outputs(logits, test)
-        predict_each(logits, test, classes, {}, check=True)
+        # One sample for all classes.
+        rows = torch.zeros_like(test.y)
+        predict_each(logits, test, classes, {}, rows=rows, check=True)
 
 
 def _arrange(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:

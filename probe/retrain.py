@@ -480,9 +480,7 @@ def _check_batches(called: Model, test: AnyExamples, classes: int) -> None:
     ):
         logits = partial(called.class_call, network)
         check_outputs(logits, test)
-        # One sample for all classes.
-        rows = torch.zeros_like(test.y)
-        predict_each(logits, test, classes, {}, rows=rows, check=True)
+        predict_each(logits, test, classes, {}, check=True)
 
 
 def _arrange(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:

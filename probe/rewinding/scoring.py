@@ -173,9 +173,7 @@ class Tests:
             # The accuracy does not look whether there is an output for each label.
             if self.score != "squared_error":
                 _check_labels(labels, K)
-        # One sample for all labels, of which there may be as many as examples.
-        rows = torch.zeros(len(labels), dtype=torch.int64, device=labels.device)
-        predict_each(means, examples, K, {}, self.batch_size, rows, check=True)
+        predict_each(means, examples, K, {}, self.batch_size, check=True)
 
     def scores(self, network: nn.Module, position: int | None = None) -> Floats:
         """Return the score of each example, (N,), 0 for examples that are not tested.

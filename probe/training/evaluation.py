@@ -31,7 +31,7 @@ Logits = Callable[..., Tensor]
 _MIXED = 16  # examples of a batch of all classes
 _PARTS = 4  # of it, of similar examples
 _FEWEST = 8  # examples of a batch
-_PASSES = 16  # of them, as some networks seldom draw
+_PASSES = 16  # of the same examples, as some networks seldom draw
 _SAMPLE = 256  # examples that are tested in a second batching, if there are few tasks
 _ALONE = (
     "where only outputs are read, test each alone, as by call=lambda model, x: "
@@ -202,11 +202,17 @@ def _exactly(examples: Labeled) -> Iterator[None]:
 class _Sample:
     """Some examples of each row (N,), whose logits in the batches of all are compared with others.
 
+    Of very many rows, they are some of all examples.
+
     A rare example may send its whole batch down another path.
     """
 
     def __init__(self, row_of_example: Tensor) -> None:
         rows = row_of_example.unique()
+        if len(rows) > _SAMPLE:
+            # Targets may differ in all examples.
+            row_of_example = torch.zeros_like(row_of_example)
+            rows = row_of_example[:1]
         most = max(_FEWEST, _SAMPLE // len(rows))
         parts = []
         for row in rows:

@@ -33,7 +33,7 @@ class Interval:
 
     @property
     def shown(self) -> str:
-        """Whether it is shown to be above 0: yes, <0, no (below a point), or ? if not known."""
+        """Whether an accuracy is shown to be above 0: yes, <0, no (below a point), or ?."""
         shown = Shown(low=self.low, high=self.high, margin=MARGIN)
         if shown.is_above:
             return "yes"
@@ -142,10 +142,15 @@ class Answer:
     def main_layers(self) -> list[LayerLine]:
         """The layers whose changes account for the most, the largest cost first.
 
-        They are at most three, and none if it is not shown that anything was forgotten.
+        They are at most three that do something, and none if it is not shown that
+        anything was forgotten.
         """
         if self.forgotten is None or not self.forgotten.low > 0:
             return []
-        costs = [(line.cost.value, line) for line in self.layers if line.cost]
-        largest = sorted(costs, key=itemgetter(0), reverse=True)[:_MAIN]
-        return [line for cost, line in largest if cost > 0]
+        costs = [
+            (line.cost.value, line)
+            for line in self.layers
+            if line.cost and line.cost.value > 0 and line.verdict != "none"
+        ]
+        largest = sorted(costs, key=itemgetter(0), reverse=True)
+        return [line for _, line in largest[:_MAIN]]

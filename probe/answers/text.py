@@ -79,7 +79,7 @@ def _guilty(answer: Answer) -> str:
     for line in answer.main_layers:
         layers_of[line.verdict].append(line.layer)
     return "; ".join(
-        f"{word_of(verdict) or 'no layer'}: {', '.join(layers)}"
+        f"{word_of(verdict) or 'competing'}: {', '.join(layers)}"
         for verdict, layers in layers_of.items()
         if layers
     )

@@ -153,13 +153,13 @@ class Watch:
         self._model = model
         self._folder = folder
         self._tests = Tests(model=model, score=self.score, data=self._pairs)
-        self._tests.check(model.network)
         path = folder / START
         if not path.exists():
             self.restart()
             return
         start = copied(model.network)
         fit_state(start, load_state(path), str(path))
+        self._tests.check(start)
         self._take(start)
         if tensor_hash(plain_state(start)) != tensor_hash(plain_state(model.network)):
             text = f"the network at the start is that in {path}: after_task(0) begins"
@@ -167,11 +167,11 @@ class Watch:
 
     def restart(self) -> None:
         """Save the network, as it is now, as the one at the start."""
+        self._tests.check(self._model.network)
         keep_tensors(plain_state(self._model.network), self._folder / START)
         self._take(copied(self._model.network))
 
     def _take(self, start: nn.Module) -> None:
-        self._tests.check(start)
         self._start = start
         self._before = self._tests.scores(start)
 

@@ -81,10 +81,10 @@ def opened(low, share):
 
 
 def main_layers(cost):
-    """Return the main layers of four, one of them of this cost."""
+    """Return the main layers of three, one of them of this cost."""
     layers = [
-        Fake(layer=name, cost=Fake(value=value))
-        for name, value in (("a", cost), ("b", 0.3), ("c", 0), ("d", -1))
+        Fake(layer=name, cost=Fake(value=value), verdict="costs")
+        for name, value in (("a", cost), ("b", 0.3), ("c", 0))
     ]
     answer = Fake(forgotten=Fake(low=0.1), layers=layers)
     return [line.layer for line in Answer.main_layers.fget(answer)]

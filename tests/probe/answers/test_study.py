@@ -97,7 +97,7 @@ def test_harm_and_repair_read_as_the_verdict_that_they_decide():
 def test_the_headline_names_the_three_largest_by_their_verdicts():
     competing = causes(("costs", "repairs", "costs"), competition=0.3)
     assert main_layers(causes=competing) == ["conv2", "new classes", "output"]
-    words = "; at fault: output; repair only: conv2; no layer: new classes"
+    words = "; at fault: output; repair only: conv2; competing: new classes"
     assert headline(answer(causes=competing)).endswith(words)
     unsure = causes()
     unsure["low"] = -0.01

@@ -108,10 +108,10 @@ def _right_answers(
     readout = Linear()
     x, y = train
     classes = 1 + max(int(labels.max()) for _, labels in (train, *tests.values()))
-    train_rows = feature_matrices(cuts.each, x, pooling=readout.pooling)
+    train_rows = feature_matrices(cuts, x, pooling=readout.pooling)
     right: dict[tuple[str, str], Floats] = {}
     for name, (test_x, test_y) in tests.items():
-        test_rows = feature_matrices(cuts.each, test_x, pooling=readout.pooling)
+        test_rows = feature_matrices(cuts, test_x, pooling=readout.pooling)
         for feature, (rows, _) in test_rows.items():
             result = read(readout, train_rows[feature][0], y, rows, classes)
             is_right = result.predicted.eq(test_y.cpu())

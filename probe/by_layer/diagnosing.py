@@ -7,7 +7,6 @@ import torch
 
 from probe.analysis.similarity import Compared
 from probe.analysis.units import Activity, effective_rank
-from probe.batch import tensors
 from probe.by_layer.jobs import peers_of
 from probe.by_layer.measurement import Key, Measurement
 from probe.by_layer.pass_context import PassContext
@@ -15,8 +14,7 @@ from probe.by_layer.plan import OFFLINE
 from probe.readouts.matrix import Matrices
 from probe.stored_names import Peer, similarity_name
 
-# Matrices of earlier networks take at most the bytes of the data, divided by this.
-_SHARE = 8
+_MOST = 2**28  # bytes of the matrices of earlier networks, together
 
 
 def keep_to_compare(
@@ -34,10 +32,7 @@ def keep_to_compare(
     kept_bytes = 0
     for matrices_of_peer in (matrices, *context.earlier.values()):
         kept_bytes += sum(x.nbytes for x, _ in matrices_of_peer.values())
-    data_bytes = 0
-    for inputs in (context.scenario.merged.train.x, context.scenario.test.x):
-        data_bytes += sum(x.nbytes for x in tensors(inputs))
-    if kept_bytes <= data_bytes // _SHARE:
+    if kept_bytes <= _MOST:
         context.earlier[peer] = matrices
 
 

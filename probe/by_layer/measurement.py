@@ -8,7 +8,7 @@ without this package.
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -186,6 +186,9 @@ class Measurement:
 
 Measurements = Mapping[Key, Measurement]
 """The measurements of one job by their keys."""
+
+Measured = Iterator[tuple[Key, Measurement]]
+"""Measurements as they are made, each with its key."""
 
 
 def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:

@@ -79,17 +79,11 @@ class TrainedNetwork:
                 batch.
         """
         scenario = self.scenario
-        notes = set(self.notes)
-
-        def logits_of(x: Value) -> Tensor:
-            logits = self.logits(x)
-            notes.update(of_outputs(logits))
-            return logits
-
-        with mode(self.model, training=False):
-            if check:
+        if check:
+            with mode(self.model, training=False):
                 check_outputs(self.logits, scenario.test)
-            by_head, losses = self._heads().predict(logits_of, check=True)
+        (by_head, losses), notes_on_outputs = self._predicted
+        notes = {*self.notes, *notes_on_outputs}
         test = scenario.test_examples
         main = self._heads().main
         heads = [head] if head else list(by_head)
@@ -189,9 +183,23 @@ class TrainedNetwork:
         )
 
     @cached_property
+    def _predicted(self) -> tuple[ByHead, set[str]]:
+        """The predictions on all tasks under every head, and notes on the outputs."""
+        notes: set[str] = set()
+
+        def logits_of(x: Value) -> Tensor:
+            logits = self.logits(x)
+            notes.update(of_outputs(logits))
+            return logits
+
+        with mode(self.model, training=False):
+            return self._heads().predict(logits_of, check=True), notes
+
+    @property
     def _as_it_is(self) -> Tested:
-        """The predictions and losses of the network itself, the same for all earlier networks."""
-        return self._tested(None)
+        """The predictions and losses of the network itself under the main head."""
+        by_head, _ = self._predicted
+        return self._of_main(by_head)
 
     @cached_property
     def _any_layout(self) -> bool:

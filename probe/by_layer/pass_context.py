@@ -15,7 +15,7 @@ from probe.by_layer.plan import Plan
 from probe.cut.cuts import Cuts
 from probe.cut.resuming import Starts
 from probe.notes import of_classes
-from probe.readouts.matrix import Matrices, feature_matrices
+from probe.readouts.matrix import Features, Matrices, feature_matrices
 from probe.readouts.pooling import Pooling
 from probe.readouts.readout import Readout
 from probe.retrain import SAMPLE
@@ -89,15 +89,13 @@ class PassContext:
 
     def matrices(
         self,
-        cuts: Cuts,
+        features: Features,
         x: Value,
         pooling: Pooling | None = None,
         activities: dict[str, Activity] | None = None,
     ) -> Matrices:
-        """Return the matrix of each feature for inputs x (N, ...); cuts: of the network itself."""
-        return feature_matrices(
-            cuts.each, x, None, self.cache.budget, pooling, activities
-        )
+        """Return the matrix of each feature for inputs x (N, ...)."""
+        return feature_matrices(features, x, None, pooling, activities)
 
     def measurement(
         self,

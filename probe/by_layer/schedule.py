@@ -62,8 +62,8 @@ class HybridPass:
     Attributes:
         since: The number of tasks that the earlier network has learned.
         sets: The keys of tests with sets of blocks put back.
-        readings: The readouts with a block, or the blocks upstream, put back: a pass
-            for each.
+        readings: The readouts with a block put back, and those with the blocks
+            upstream.
     """
 
     since: int
@@ -147,19 +147,25 @@ def _hybrid_passes(keys: Iterable[Key], poolings: Poolings) -> Iterator[HybridPa
     """Yield a pass for each earlier network whose blocks are put back.
 
     `since` in a key is the number of tasks that this network has learned. All sets of
-    blocks are tested in one measurement. Each readout has a hybrid, and so a reading
-    pass, to itself.
+    blocks are tested in one measurement.
     """
     since = attrgetter("readout.since")
     for tasks_seen, group in groupby(sorted(keys, key=since), since):
         sets: list[Key] = []
-        readings: list[ReadingPass] = []
+        # Each holds as many matrices as there are features.
+        block: list[Key] = []
+        upstream: list[Key] = []
         for key in group:
-            if key.readout.put_back == PutBack.SETS:
-                sets.append(key)
-            else:
-                readings += _reading_passes([key], poolings)
-        yield HybridPass(tasks_seen, tuple(sets), tuple(readings))
+            match key.readout.put_back:
+                case PutBack.SETS:
+                    sets.append(key)
+                case PutBack.BLOCK:
+                    block.append(key)
+                case _:
+                    upstream.append(key)
+        readings = _reading_passes(block, poolings)
+        readings += _reading_passes(upstream, poolings)
+        yield HybridPass(tasks_seen, tuple(sets), readings)
 
 
 def _layer_pass(

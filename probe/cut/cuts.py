@@ -13,7 +13,7 @@ from probe.arguments import checked
 from probe.batch import Value, check_finite, check_value, first
 from probe.cut.checks import ReferenceValues
 from probe.cut.feature import find, read_at_modules
-from probe.cut.interface import Cut, Split, Trainable, check_trainable
+from probe.cut.interface import Cut, CutFacts, Split, Trainable, check_trainable
 from probe.cut.model_call import (
     Call,
     ModelCall,
@@ -57,6 +57,11 @@ class Cuts:
     def features(self) -> tuple[str, ...]:
         """The names of the features."""
         return tuple(cut.feature.name for cut in self._planned)
+
+    @property
+    def facts(self) -> tuple[CutFacts, ...]:
+        """Facts on each cut."""
+        return tuple(cut.facts for cut in self.each)
 
     @property
     def _planned(self) -> tuple[PlannedCut, ...]:
@@ -186,6 +191,9 @@ class Cuts:
         """
         names = _readable(self._planned)
         features = [cut.feature for cut in self._planned]
+        # Kernels for evaluation are faster on them.
+        if self._trace.any_layout:
+            batches = map(channels_last, batches)
         for number, batch in enumerate(batches):
             tensor_of_name = collect(self._trace, names, batch)
             if not names <= tensor_of_name.keys():

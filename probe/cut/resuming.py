@@ -21,6 +21,7 @@ from torch.utils._pytree import tree_leaves
 
 from probe.batch import Value, first, kinds, like, tensors
 from probe.cut.checks import ReferenceValues
+from probe.cut.feature import Feature
 from probe.cut.interface import Cut
 from probe.cut.model_call import comparing
 from probe.cut.names import (
@@ -34,7 +35,7 @@ from probe.cut.names import (
 from probe.cut.plan import CutPlan, plan_in_eval
 from probe.cut.planned_cut import PlannedCut
 from probe.cut.replay import Replaying, Sizes
-from probe.cut.trace import Trace, state_tags
+from probe.cut.trace import Done, Trace, state_tags
 from probe.errors import Failed, NotKept
 from probe.modules import tensors_in
 from probe.seeding import draws
@@ -51,10 +52,12 @@ class Starts:
     Attributes:
         trace: The traced model.
         plans: The plans of cuts at these values, by depth; the first keeps the input.
+        positions: The positions of these features, -1 for the input.
     """
 
     trace: Trace
     plans: Sequence[CutPlan]
+    positions: Sequence[int]
 
     @classmethod
     def worthwhile(cls, cuts: Sequence[Cut]) -> "Starts | None":
@@ -95,17 +98,19 @@ class Starts:
             writes=True,
         )
         starts = [at_input]
+        positions = [-1]
         plans = [(feature, plan_in_eval(feature)) for feature in features]
         with comparing(trace.sample):
             reference = ReferenceValues(trace, plans)
             is_random = any(step.random for step in trace.large.steps.values())
             if is_random or not reference.repeats:
-                return cls(trace, starts)
+                return cls(trace, starts, positions)
             for feature, plan in plans:
                 with suppress(Failed):
                     if isinstance(plan, CutPlan) and reference.stays(feature, plan):
                         starts.append(plan)
-        return cls(trace, starts)
+                        positions.append(feature.position)
+        return cls(trace, starts, positions)
 
     @cached_property
     def weights(self) -> list[frozenset[str]]:
@@ -162,15 +167,47 @@ class Passes:
         Raises:
             NotKept: Passes of this batch cannot be shared.
         """
+        logits, _ = self._run_once(exchanged)
+        return cast(Tensor, logits)
+
+    def feature_value(self, exchanged: frozenset[str], cut: Cut) -> tuple[Tensor, ...]:
+        """Run the model, with the weights that it has now, until a feature has been computed.
+
+        Args:
+            exchanged: See `logits`.
+            cut: A cut of the traced model at the feature.
+
+        Returns:
+            Its tensors with a row for each example, (B, ...).
+
+        Raises:
+            NotKept: See `logits`; or the feature was not computed.
+        """
+        feature = cast(PlannedCut, cut).feature
+        _, computed = self._run_once(exchanged, feature)
+        if not computed.keys() >= set(feature.readable):
+            raise NotKept("the code does not compute the feature")
+        shapes = feature.trace.outputs
+        return tuple(shapes[n].to_rows(computed[n]) for n in feature.readable)
+
+    def _run_once(
+        self, exchanged: frozenset[str], until: Feature | None = None
+    ) -> tuple[Tensor | None, Mapping[Name, Tensor]]:
+        """Run the model as far as a feature, None = to the end.
+
+        Returns:
+            The logits, None before the end, and copies of the values that were kept.
+        """
         upstream = [exchanged & weights for weights in self._starts.weights]
         for number, present in self._exchanged.items():
             if present != upstream[number]:
                 self._values.pop(number, None)
-        deepest = max(self._values)
-        run = self._starting_at(deepest)
+        deepest = self._deepest_start(until)
+        run = self._starting_at(deepest, until)
         start = like(run.plan.form, map(run.value_named, self._starts.plans[0].kept))
         drawn = draws()
-        with eagerly(), run:
+        logits = None
+        with suppress(Done), eagerly(), run:
             logits = self._run(start)
         if drawn() or run.failed:
             raise NotKept("a pass draws, or reads what it cannot")
@@ -182,9 +219,16 @@ class Passes:
             if number not in self._values and is_known:
                 self._values[number] = {name: run.computed[name] for name in plan.kept}
                 self._exchanged[number] = upstream[number]
-        return logits
+        return logits, run.computed
 
-    def _starting_at(self, number: int) -> "_Resuming":
+    def _deepest_start(self, until: Feature | None) -> int:
+        """Return the number of the deepest plan whose values are kept, upstream of a feature."""
+        if until is None:
+            return max(self._values)
+        positions = self._starts.positions
+        return max(k for k in self._values if positions[k] < until.position)
+
+    def _starting_at(self, number: int, until: Feature | None) -> "_Resuming":
         """Return a pass that starts at the values of a plan, and keeps those of deeper plans."""
         # Copies, as the pass may write into them.
         values = {name: value.clone() for name, value in self._values[number].items()}
@@ -197,6 +241,9 @@ class Passes:
         )
         for deeper in self._starts.plans[number + 1 :]:
             run.wanted.update(deeper.kept)
+        if until:
+            run.until = frozenset(until.readable)
+            run.wanted |= run.until
         return run
 
 
@@ -205,6 +252,7 @@ class _Resuming(Replaying):
 
     Attributes:
         wanted: The names of values to keep.
+        until: The names of the values with which it ends, none = the logits.
         computed: Copies of these values.
         state: The tags of parameters and buffers.
     """
@@ -220,6 +268,7 @@ class _Resuming(Replaying):
         super().__init__(plan, state, values, sizes, on_value=self._keep)
         self.state = state
         self.wanted = set[Name]()
+        self.until = frozenset[Name]()
         self.computed: dict[Name, Tensor] = {}
         self._traced = trace.large
         # Until a call leaves the traced path, or reads a number that depends on weights.
@@ -250,6 +299,8 @@ class _Resuming(Replaying):
         if name in self.wanted and name not in self.computed:
             # Copied at once: an in-place operation may overwrite it.
             self.computed[name] = tensor.clone()
+            if self.until and self.until <= self.computed.keys():
+                raise Done
 
 
 def _has_tensor_ends(argument: object) -> bool:

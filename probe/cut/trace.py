@@ -55,7 +55,7 @@ from probe.seeding import (
     stream,
 )
 from probe.training.costs import ops_counter
-from probe.training.memory_format import gains_pixelwise
+from probe.training.memory_format import gains_pixelwise, same_in_both_layouts
 
 _LEAF = tree_flatten(None)[1]
 # Functions that mix the positions of a sequence, in attention.
@@ -291,8 +291,15 @@ class Trace:
         return frozenset().union(*groups)
 
     @cached_property
+    def any_layout(self) -> bool:
+        """Whether the model gives the same on channels-last images, up to rounding."""
+        few = first(self.sample, _SMALL)
+        with full_precision(few):
+            return same_in_both_layouts(self.logits, few)
+
+    @cached_property
     def is_faster_pixelwise(self) -> bool:
-        """Whether the model is faster on channels-last images, with the same results."""
+        """Whether the model trains faster on channels-last images, with the same results."""
         model = modules.copied(self.model)
         few = first(self.sample, LARGE)
         with full_precision(few):
@@ -445,7 +452,7 @@ def follow(
         return replace(run.recorded, logits=logits, drawn=drawn())
 
 
-class _Done(Exception):
+class Done(Exception):
     """Raised to end a pass in which all wanted values have been computed."""
 
 
@@ -475,14 +482,14 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
             with torch.inference_mode(False):  # the tail is to be trained on it
                 values[name] = tensor.clone()
             if not missing:
-                raise _Done
+                raise Done
 
     modules.forget(trace.model)
     run = Naming(trace.names, state_tags(trace.model, trace.state), keep)
     x = mapped(x, torch.clone)  # a model may write into its input
     run.tag_input(x)
     with (
-        suppress(_Done),
+        suppress(Done),
         full_precision(x),
         modules.kept_buffers(trace.model),
         global_stream(stream(0, "collect")),

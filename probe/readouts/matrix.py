@@ -1,16 +1,16 @@
 """A feature as a matrix: the values of a module, a row for each example."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from probe.analysis.units import Activity
 from probe.batch import Value, arranged, mapped, tensors
-from probe.cut.cuts import Cuts
-from probe.cut.interface import Cut, CutFacts, TensorFacts
+from probe.cut.interface import CutFacts, TensorFacts
 from probe.cut.model_call import explained, masks_from
 from probe.errors import InputError
 from probe.readouts.pooling import Layout, Pooling, layout_of
@@ -18,16 +18,31 @@ from probe.training.evaluation import batch_size_for
 
 _FEW = 4  # positions that are read side by side, however wide they are
 
-Matrices = dict[str, tuple[Tensor, str]]
-"""The values (N, D) of each feature, float32, one row per example, and their layout in words."""
+Matrix = tuple[Tensor, str]
+"""The values (N, D) of a feature, float32, one row per example, and their layout in words."""
+
+Matrices = dict[str, Matrix]
+"""The matrices of features by name."""
+
+
+class Features(Protocol):
+    """The values of some features, as `Cuts` computes them."""
+
+    @property
+    def facts(self) -> Sequence[CutFacts]:
+        """Facts on each feature."""
+
+    def feature_values(
+        self, batches: Iterable[Value]
+    ) -> Iterator[tuple[int, str, Value]]:
+        """Yield the number of the batch, the name and the tensors (B, ...) of each value."""
 
 
 @torch.no_grad()
 def feature_matrices(
-    cuts: Sequence[Cut],
+    features: Features,
     x: Value,
     batch_size: int | None = None,
-    budget: int | None = None,
     pooling: Pooling | None = None,
     activities: dict[str, Activity] | None = None,
 ) -> Matrices:
@@ -44,21 +59,18 @@ def feature_matrices(
     >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> x = torch.ones(5, 4)
     >>> _ = nn.init.constant_(model[0].weight, -1)
-    >>> matrices = feature_matrices(cut_each(model, ["0", "1"], x).each, x)
+    >>> matrices = feature_matrices(cut_each(model, ["0", "1"], x), x)
     >>> bool((matrices["0"][0] < 0).any()), bool((matrices["1"][0] < 0).any())
     (True, False)
     >>> matrices["1"][1]
     'flattened, 3 values'
 
     Args:
-        cuts: Cuts of one model.
+        features: The features, such as the cuts of a model.
         x: Inputs, one or more tensors (N, ...), on the model's device, where the
             matrices will be.
         batch_size: Examples in a batch, None = a size that is fast on the device; the
             last bits of the values may depend on it.
-        budget: Bytes of memory for all matrices together. Beyond it, features are
-            computed in several groups, with one pass over x each; the result is the
-            same. None = one pass.
         pooling: The rule for wide values.
         activities: Filled with the units' activity by feature, before any pooling. A
             unit is a channel with its positions, or a single number where the channels'
@@ -70,27 +82,15 @@ def feature_matrices(
     Raises:
         InputError: A value has no row for each example.
     """
-    mask = _mask(cuts, x)
+    mask = _mask(features.facts, x)
     length = None if mask is None else mask.shape[1]
     rule = pooling or Pooling()
-    layouts = {cut.facts.name: _layouts(cut.facts, rule, length) for cut in cuts}
-    groups: list[list[Cut]] = []
-    size = 0
-    for cut in cuts:
-        added = 4 * _width(layouts[cut.facts.name]) * len(tensors(x)[0])
-        if not groups or (budget is not None and size + added > budget):
-            groups.append([])
-            size = 0
-        groups[-1].append(cut)
-        size += added
-    matrix_of: dict[str, Tensor] = {}
-    for group in groups:
-        group_cuts = Cuts(tuple(group))
-        matrix_of |= _one_pass(group_cuts, layouts, x, mask, batch_size, activities)
+    layouts = {facts.name: _layouts(facts, rule, length) for facts in features.facts}
+    matrix_of = _one_pass(features, layouts, x, mask, batch_size, activities)
     matrices: Matrices = {}
-    for cut in cuts:
-        name = cut.facts.name
-        matrices[name] = matrix_of[name], _how(cut.facts, layouts[name], mask)
+    for facts in features.facts:
+        name = facts.name
+        matrices[name] = matrix_of[name], _how(facts, layouts[name], mask)
     return matrices
 
 
@@ -111,11 +111,11 @@ def _by_unit(tensor: TensorFacts, value: Tensor) -> Tensor:
     return value.movedim(1 + channels, 1).reshape(len(value), units, -1)
 
 
-def _mask(cuts: Sequence[Cut], x: Value) -> Tensor | None:
+def _mask(features: Sequence[CutFacts], x: Value) -> Tensor | None:
     """Return the positions (N, L) that values are averaged over, None = all."""
     mask = _mask_in(x)
-    values = list(chain.from_iterable(cut.facts.value for cut in cuts))
-    counting = _mask_by_padding(values, arranged(x, cuts[0].facts.inputs))
+    values = list(chain.from_iterable(facts.value for facts in features))
+    counting = _mask_by_padding(values, arranged(x, features[0].inputs))
     # A name does not tell whether 1 is padding.
     if mask is None or (counting is not None and torch.equal(~mask, counting)):
         mask = counting
@@ -223,7 +223,7 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
 
 
 def _one_pass(
-    cuts: Cuts,
+    features: Features,
     layouts: dict[str, list[Layout]],
     x: Value,
     mask: Tensor | None,
@@ -237,7 +237,7 @@ def _one_pass(
     column = tensors(x)[0]
     count = len(column)
     size = batch_size or batch_size_for(x, column.device)
-    facts = {cut.facts.name: cut.facts.value for cut in cuts.each}
+    facts = {facts.name: facts.value for facts in features.facts}
     matrix_of = {
         name: column.new_empty((count, _width(layouts[name])), dtype=torch.float32)
         for name in facts
@@ -247,7 +247,7 @@ def _one_pass(
         batch = mapped(x, lambda tensor, where=where: tensor[where])  # type: ignore[misc]
         batch_mask = None if mask is None else mask[where]
         with explained(batch):
-            for _, name, value in cuts.feature_values([batch]):
+            for _, name, value in features.feature_values([batch]):
                 rows = []
                 for layout, tensor in zip(layouts[name], tensors(value), strict=True):
                     _check_shape(name, layout, tensor, where.stop - start)

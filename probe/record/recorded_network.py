@@ -123,7 +123,7 @@ class RecordedNetwork:
                 call.output,
                 call.call,
                 tails=False,
-            ).each
+            )
             train_features = feature_matrices(cuts, train.x, self.batch_size)
             test_features = feature_matrices(cuts, test.x, self.batch_size)
             for layer in course.layers:

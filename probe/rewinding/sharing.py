@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value, identical, mapped
+from probe.cut.interface import Cut
+from probe.cut.model_call import full_precision
 from probe.cut.resuming import Passes, Starts
 from probe.errors import InputError
 from probe.immutable import immutable
@@ -19,6 +21,7 @@ from probe.rewinding.attributes import (
 )
 from probe.rewinding.blocks import Changed, Earlier, rewound
 from probe.rewinding.hybrids import Names
+from probe.training.memory_format import channels_last
 
 Tested = TypeVar("Tested")
 
@@ -96,10 +99,33 @@ class SharedPasses:
         for names in sets:
             yield self._logits(passes, names)
 
+    @torch.no_grad()
+    def feature_values(
+        self, x: Value, hybrids: Iterable[tuple[Names, Cut]]
+    ) -> Iterator[tuple[Tensor, ...]]:
+        """Yield the tensors (B, ...) of a feature of a batch, each with a set of blocks put back.
+
+        Args:
+            x: The batch, (B, ...).
+            hybrids: The sets, sorted by their beginnings, with cuts at the features.
+        """
+        if self.starts.trace.any_layout:
+            x = channels_last(x)
+        passes = Passes(self.starts, self.model, self.run, x)
+        for names, cut in hybrids:
+            with self._put_back(names), full_precision(x):
+                value = passes.feature_value(self._tensors(names), cut)
+            yield value
+
     def _logits(self, passes: Passes, names: Names) -> Tensor:
-        tensors = chain.from_iterable(self.changed[name].tensors for name in names)
         with self._put_back(names):
-            return passes.logits(frozenset(tensors))
+            return passes.logits(self._tensors(names))
+
+    def _tensors(self, names: Names) -> frozenset[str]:
+        """Return the names of the tensors of some blocks."""
+        return frozenset(
+            chain.from_iterable(self.changed[name].tensors for name in names)
+        )
 
     def _put_back(self, names: Names) -> AbstractContextManager[None]:
         contents = [self.changed[name] for name in names]

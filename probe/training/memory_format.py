@@ -29,7 +29,8 @@ def channels_last(x: AnyValue) -> AnyValue:
     (12, 1, 6, 3)
     """
     last = torch.channels_last
-    return mapped(x, lambda t: t.contiguous(memory_format=last) if t.ndim == 4 else t)
+    # `contiguous` would leave images of one channel as they are.
+    return mapped(x, lambda t: t.to(memory_format=last) if t.ndim == 4 else t)
 
 
 @torch.no_grad()

@@ -90,10 +90,10 @@ def test_values_are_those_of_the_module_on_every_path(forward):
         model(x)
     for tails in (False, True):
         cuts = cut_each(model, ["stem", "mark"], x[:8], tails=tails)
-        values = feature_matrices(cuts.each, x, batch_size=40)["mark"][0]
+        values = feature_matrices(cuts, x, batch_size=40)["mark"][0]
         torch.testing.assert_close(values, seen[0])
         others = cuts.of(Written(forward, LAYERS), tails)
-        assert feature_matrices(others.each, x)["mark"][0].shape == values.shape
+        assert feature_matrices(others, x)["mark"][0].shape == values.shape
 
 
 def test_what_any_example_needs_is_held_fixed():
@@ -167,6 +167,6 @@ def test_another_feature_in_some_batches_is_refused_and_layers_beside_it_are_not
     model = Written(forward, layers)
     x = inputs().flip(0)
     sample = x[:8] if forward is rarely else x[1:9]
-    feature_matrices(cut_each(model, ["stem", "last"], sample).each, x, 40)
+    feature_matrices(cut_each(model, ["stem", "last"], sample), x, 40)
     with pytest.raises(InputError, match=re.escape(named)):
-        feature_matrices(cut_each(model, ["mark"], sample, tails=False).each, x, 40)
+        feature_matrices(cut_each(model, ["mark"], sample, tails=False), x, 40)

@@ -51,7 +51,7 @@ def read(
     model: nn.Module, x: Any, features: list[str]
 ) -> dict[str, tuple[Tensor, str]]:
     cuts = cut_each(model, features, varied(x, 8), tails=False)
-    return feature_matrices(cuts.each, x)
+    return feature_matrices(cuts, x)
 
 
 @pytest.mark.parametrize("name", TOLD)
@@ -115,7 +115,7 @@ def test_a_mask_beside_the_inputs_is_the_remedy() -> None:
         call=lambda model, x: model(x["nodes"]),
         tails=False,
     )
-    [(_, how)] = feature_matrices(cuts.each, x).values()
+    [(_, how)] = feature_matrices(cuts, x).values()
     assert "a mask keeps" in how
 
 
@@ -130,7 +130,7 @@ def test_a_mask_that_is_1_at_padding_is_told_by_the_network_not_by_its_name() ->
         call=lambda model, x: model(x["nodes"], ~x["mask"]),
         tails=False,
     )
-    [(values, _)] = feature_matrices(cuts.each, x).values()
+    [(values, _)] = feature_matrices(cuts, x).values()
     kept = model.a(x["nodes"]) * KEEP[..., None]
     torch.testing.assert_close(values, kept.sum(1) / LENGTHS[:, None])
 

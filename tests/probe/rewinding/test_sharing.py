@@ -12,8 +12,12 @@ from torch import Tensor, nn
 import probe
 from probe.by_layer.probing import Measure
 from probe.cut import resuming
+from probe.cut.cuts import cut_each
 from probe.cut.resuming import Starts
 from probe.errors import InputError
+from probe.rewinding.blocks import Earlier, blocks_of, changed_blocks, rewound
+from probe.rewinding.hybrid_features import Hybrid, HybridFeatures
+from probe.rewinding.hybrids import sets_of
 from probe.rewinding.scoring import Score
 from probe.rewinding.sharing import SharedPasses
 
@@ -137,9 +141,42 @@ def test_analyze(
             offline=network(5),
             readouts=Measure(readouts=["ncm"], hybrids=hybrids),
         )
-        tables.append(result.causes())
+        tables.append(pd.concat([result.causes(), result.layers()]))
     pd.testing.assert_frame_equal(*tables, check_exact=True)
-    assert len(shared) == 1
+    # Sets of blocks, readouts with a block and with the blocks upstream of it.
+    assert len(shared) == 3
+
+
+def test_features() -> None:
+    """Of every set and feature, in any order, also where a batch is of another size."""
+    names = ["0.conv", "0", "1"]
+    model = network(2)
+    before = Earlier.of(network(1), model)
+    x = torch.randn(32, 4, 4, 4)
+    cuts = cut_each(model, names, x)
+    changed = changed_blocks(blocks_of(model, cuts.facts, "3"), before, model)
+    shared = SharedPasses(
+        model=model,
+        before=before,
+        changed=changed,
+        starts=Starts.at(cuts.each),
+        run=model,
+    )
+    hybrids = {}
+    for blocks in sets_of(changed):
+        for cut in cuts.each:
+            name = f"{cut.facts.name} with {blocks}"
+            hybrids[name] = Hybrid(blocks=blocks, cut=cut)
+    features = HybridFeatures(shared=shared, hybrids=hybrids)
+    batches = [x, x[:5]]
+    for number, name, [value] in features.feature_values(batches):
+        hybrid = hybrids.pop(name) if number else hybrids[name]
+        contents = [changed[block] for block in hybrid.blocks]
+        with rewound(model, contents, before):
+            whole = cut_each(model, [hybrid.cut.facts.name], x)
+        [(_, _, [expected])] = whole.feature_values([batches[number]])
+        assert torch.equal(value, expected), name
+    assert not hybrids
 
 
 def test_passes_that_are_wrong_are_not_shared(

@@ -541,9 +541,7 @@ def test_of_a_sequence_is_read_what_the_head_reads(name: str):
         "mask": mask if "word" in name else torch.ones_like(mask),
     }
     names = ["blocks.0", "blocks.1"]
-    for block, (values, how) in feature_matrices(
-        cut_each(model, names, x), x
-    ).items():
+    for block, (values, how) in feature_matrices(cut_each(model, names, x), x).items():
         assert expected in how
         # Two tokens are read side by side, as a head may tell them apart.
         assert values.shape[1] == (16 if "two" in name else 8)

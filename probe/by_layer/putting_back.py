@@ -10,12 +10,10 @@ from probe.batch import varied
 from probe.by_layer.measurement import Key, Measured, Measurement
 from probe.by_layer.networks import TrainedNetwork
 from probe.by_layer.pass_context import PassContext
-from probe.by_layer.reading_out import fit, read_out
+from probe.by_layer.reading_out import read_out
 from probe.by_layer.schedule import HybridPass, ReadingPass
 from probe.cut.interface import CutFacts
-from probe.immutable import immutable
 from probe.modules import mode, unwrapped
-from probe.readouts.matrix import Matrices
 from probe.rewinding.blocks import (
     Blocks,
     Changed,
@@ -24,7 +22,7 @@ from probe.rewinding.blocks import (
     changed_blocks,
     rewound,
 )
-from probe.rewinding.hybrid_features import Hybrid, HybridFeatures
+from probe.rewinding.hybrid_features import HybridFeatures
 from probe.rewinding.hybrids import Names
 from probe.rewinding.parts import matched_blocks
 from probe.rewinding.sharing import SharedPasses
@@ -57,92 +55,59 @@ def put_back_blocks(
     earlier = Earlier.of(before, model)
     changed = changed_blocks(blocks, earlier, model)
     for reading in work.readings:
+        # By depth: a pass starts where an earlier one has been.
+        keys = sorted(reading.readouts, key=lambda key: features.index(key.feature))
         put_back = {
-            key: _blocks_to_put_back(key, changed, blocks, features)
-            for key in reading.readouts
+            key.feature: _blocks_to_put_back(key, changed, blocks, features)
+            for key in keys
         }
-        hybrids = _Hybrids(
-            network=network, before=earlier, changed=changed, put_back=put_back
-        )
-        matrices = _shared_matrices(context, hybrids, reading)
-        if matrices is None:
-            yield from _read_one_by_one(context, hybrids, reading)
-            continue
-        test, train = matrices
-        for key in put_back:
-            name = str(key)
-            if test[name][0].isfinite().all():
-                yield key, fit(context, key, train[name], test[name])
-            else:
-                yield key, context.measurement({})
+        measured = _read_together(context, network, earlier, changed, put_back, reading)
+        if measured is None:
+            for key in keys:
+                contents = [changed[name] for name in put_back[key.feature]]
+                alone = replace(reading, readouts=(key,))
+                with rewound(model, contents, earlier):
+                    cuts_of_hybrid = context.cuts(network.model, {key.feature})
+                    yield from list(read_out(context, cuts_of_hybrid, alone))
+        else:
+            yield from measured
 
 
-@immutable(eq=False)
-class _Hybrids:
-    """A network with sets of its blocks put back, each for a readout.
+def _read_together(
+    context: PassContext,
+    network: TrainedNetwork,
+    earlier: Earlier,
+    changed: Mapping[str, Changed],
+    put_back: Mapping[str, Names],
+    reading: ReadingPass,
+) -> list[tuple[Key, Measurement]] | None:
+    """Read features of hybrids by passes that share work; return None if they cannot.
 
-    Attributes:
+    Args:
+        context: The job, its data and its settings.
         network: The network.
-        before: The earlier network.
+        earlier: The earlier network.
         changed: The blocks that have changed.
-        put_back: The blocks to put back, by key of the readout.
+        put_back: The blocks to put back for each feature, by depth.
+        reading: The readouts.
     """
-
-    network: TrainedNetwork
-    before: Earlier
-    changed: Mapping[str, Changed]
-    put_back: Mapping[Key, Names]
-
-
-def _shared_matrices(
-    context: PassContext, hybrids: _Hybrids, reading: ReadingPass
-) -> tuple[Matrices, Matrices] | None:
-    """Return the hybrids' matrices of the test and training data, by key as text.
-
-    None = their passes cannot be shared, or a feature cannot be read.
-    """
-    model = hybrids.network.model
-    starts = context.starts(model)
-    cut_of = {cut.facts.name: cut for cut in context.shared_cuts(model).each}
-    readable = all(cut_of[key.feature].facts.value for key in hybrids.put_back)
-    if starts is None or not readable:
+    starts = context.starts(network.model)
+    if starts is None:
         return None
     shared = SharedPasses(
-        model=unwrapped(model),
-        before=hybrids.before,
-        changed=hybrids.changed,
+        model=unwrapped(network.model),
+        before=earlier,
+        changed=changed,
         starts=starts,
-        run=hybrids.network.logits,
+        run=network.logits,
     )
-    features = HybridFeatures(
-        shared=shared,
-        hybrids={
-            str(key): Hybrid(blocks=names, cut=cut_of[key.feature])
-            for key, names in hybrids.put_back.items()
-        },
-    )
-    scenario = context.scenario
-
-    def matrices() -> tuple[Matrices, Matrices]:
-        test = context.matrices(features, scenario.test.x, reading.pooling)
-        inputs = scenario.merged.train.x
-        return test, context.matrices(features, inputs, reading.pooling)
-
-    with mode(model, training=False):
-        return shared.run_test(matrices, [some(task.test) for task in scenario.tasks])
-
-
-def _read_one_by_one(
-    context: PassContext, hybrids: _Hybrids, reading: ReadingPass
-) -> Measured:
-    """Yield readouts of hybrids, each by passes of its own."""
-    model = hybrids.network.model
-    for key, names in hybrids.put_back.items():
-        contents = [hybrids.changed[name] for name in names]
-        with rewound(unwrapped(model), contents, hybrids.before):
-            cuts = context.cuts(model, {key.feature})
-            measured = list(read_out(context, cuts, replace(reading, readouts=(key,))))
-        yield from measured
+    cuts = context.shared_cuts(network.model)
+    features = HybridFeatures(shared=shared, cuts=cuts, put_back=put_back)
+    with mode(network.model, training=False):
+        return shared.run_test(
+            lambda: list(read_out(context, features, reading)),
+            [some(task.test) for task in context.scenario.tasks],
+        )
 
 
 def _put_back_sets(

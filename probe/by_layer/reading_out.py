@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -12,32 +13,30 @@ from probe.by_layer.jobs import permutes_labels
 from probe.by_layer.measurement import Key, Measured, Measurement
 from probe.by_layer.pass_context import PassContext
 from probe.by_layer.schedule import ReadingPass
-from probe.cut.cuts import Cuts
 from probe.notes import of_predictions
-from probe.readouts.matrix import Matrices, Matrix
+from probe.readouts.matrix import Features, Matrices, Matrix, named_values
 from probe.readouts.readout import Readout, read_each
 from probe.seeding import permutation, stream
 from probe.tasks import Task
 from probe.training.evaluation import check_independence
 
 
-def read_out(context: PassContext, cuts: Cuts, work: ReadingPass) -> Measured:
+def read_out(context: PassContext, features: Features, work: ReadingPass) -> Measured:
     """Yield readouts and diagnostics; of a feature that cannot be read they are empty.
 
     Args:
         context: The job, its data and its settings.
-        cuts: The cuts of the network.
+        features: The features of the network.
         work: The pass.
     """
     keys = [*work.readouts, *work.diagnostics]
-    features = {key.feature for key in keys}
     # A feature without a tensor has no matrix: there is nothing to read.
-    readable = {cut.facts.name for cut in cuts.each if cut.facts.value}
-    cuts = cuts.at(readable & features)
+    readable = {facts.name for facts in features.facts if facts.value}
+    features = features.at(readable & {key.feature for key in keys})
     activities: dict[str, Activity] = {}
     matrices: Matrices = {}
-    if cuts.each:
-        matrices = _test_matrices(context, cuts, work, activities)
+    if features.facts:
+        matrices = _test_matrices(context, features, work, activities)
         if work.is_compared:
             keep_to_compare(context, keys[0].tasks_seen, matrices)
     finite = {feature for feature, (x, _) in matrices.items() if x.isfinite().all()}
@@ -47,9 +46,9 @@ def read_out(context: PassContext, cuts: Cuts, work: ReadingPass) -> Measured:
     readouts = [key for key in work.readouts if key.feature in finite]
     if readouts:
         inputs = context.scenario.merged.train.x
-        train = context.matrices(cuts, inputs, work.pooling)
+        train = context.matrices(features, inputs, work.pooling)
         for key in readouts:
-            yield key, fit(context, key, train[key.feature], matrices[key.feature])
+            yield key, _fit(context, key, train[key.feature], matrices[key.feature])
     diagnostics = [key for key in work.diagnostics if key.feature in finite]
     if diagnostics:
         yield from diagnose(context, diagnostics, activities, matrices)
@@ -57,28 +56,21 @@ def read_out(context: PassContext, cuts: Cuts, work: ReadingPass) -> Measured:
 
 def _test_matrices(
     context: PassContext,
-    cuts: Cuts,
+    features: Features,
     work: ReadingPass,
     activities: dict[str, Activity],
 ) -> Matrices:
     """Return the matrices of the test data; fill `activities` if the pass has diagnostics."""
     test = context.scenario.test
     filled = activities if work.diagnostics else None
-    matrices = context.matrices(cuts, test.x, work.pooling, filled)
+    matrices = context.matrices(features, test.x, work.pooling, filled)
     if work.checks:
-        check_independence(cuts.named_values, test.x, test.y)
+        check_independence(partial(named_values, features), test.x, test.y)
     return matrices
 
 
-def fit(context: PassContext, key: Key, train: Matrix, test: Matrix) -> Measurement:
-    """Fit a readout to the matrix of a feature, and predict.
-
-    Args:
-        context: The job, its data and its settings.
-        key: The key of the readout.
-        train: The matrix of the training data.
-        test: The matrix of the test data.
-    """
+def _fit(context: PassContext, key: Key, train: Matrix, test: Matrix) -> Measurement:
+    """Fit a readout to the matrix of a feature, and predict."""
     scenario = context.scenario
     name = key.readout.planned
     readout = context.readouts[name]

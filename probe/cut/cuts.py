@@ -203,12 +203,6 @@ class Cuts:
                 rows = (shapes[n].to_rows(tensor_of_name[n]) for n in feature.readable)
                 yield number, feature.name, tuple(rows)
 
-    def named_values(self, x: Value) -> Iterator[tuple[str, Tensor]]:
-        """Yield each tensor (B, ...) of each feature's own value for a batch x, with its name."""
-        for _, feature, value in self.feature_values([x]):
-            for k, tensor in enumerate(value):
-                yield f"{feature!r} [{k}]", tensor.clone()
-
     @property
     def _trace(self) -> Trace:
         """The trace of the cuts that keep values, or of the first if none does."""

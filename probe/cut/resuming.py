@@ -52,12 +52,10 @@ class Starts:
     Attributes:
         trace: The traced model.
         plans: The plans of cuts at these values, by depth; the first keeps the input.
-        positions: The positions of these features, -1 for the input.
     """
 
     trace: Trace
     plans: Sequence[CutPlan]
-    positions: Sequence[int]
 
     @classmethod
     def worthwhile(cls, cuts: Sequence[Cut]) -> "Starts | None":
@@ -98,19 +96,17 @@ class Starts:
             writes=True,
         )
         starts = [at_input]
-        positions = [-1]
         plans = [(feature, plan_in_eval(feature)) for feature in features]
         with comparing(trace.sample):
             reference = ReferenceValues(trace, plans)
             is_random = any(step.random for step in trace.large.steps.values())
             if is_random or not reference.repeats:
-                return cls(trace, starts, positions)
+                return cls(trace, starts)
             for feature, plan in plans:
                 with suppress(Failed):
                     if isinstance(plan, CutPlan) and reference.stays(feature, plan):
                         starts.append(plan)
-                        positions.append(feature.position)
-        return cls(trace, starts, positions)
+        return cls(trace, starts)
 
     @cached_property
     def weights(self) -> list[frozenset[str]]:
@@ -175,7 +171,8 @@ class Passes:
 
         Args:
             exchanged: See `logits`.
-            cut: A cut of the traced model at the feature.
+            cut: A cut of the traced model at the feature, which is downstream of all
+                that were computed before.
 
         Returns:
             Its tensors with a row for each example, (B, ...).
@@ -202,7 +199,7 @@ class Passes:
         for number, present in self._exchanged.items():
             if present != upstream[number]:
                 self._values.pop(number, None)
-        deepest = self._deepest_start(until)
+        deepest = max(self._values)
         run = self._starting_at(deepest, until)
         start = like(run.plan.form, map(run.value_named, self._starts.plans[0].kept))
         drawn = draws()
@@ -220,13 +217,6 @@ class Passes:
                 self._values[number] = {name: run.computed[name] for name in plan.kept}
                 self._exchanged[number] = upstream[number]
         return logits, run.computed
-
-    def _deepest_start(self, until: Feature | None) -> int:
-        """Return the number of the deepest plan whose values are kept, upstream of a feature."""
-        if until is None:
-            return max(self._values)
-        positions = self._starts.positions
-        return max(k for k in self._values if positions[k] < until.position)
 
     def _starting_at(self, number: int, until: Feature | None) -> "_Resuming":
         """Return a pass that starts at the values of a plan, and keeps those of deeper plans."""

@@ -32,6 +32,9 @@ class Features(Protocol):
     def facts(self) -> Sequence[CutFacts]:
         """Facts on each feature."""
 
+    def at(self, features: Iterable[str]) -> "Features":
+        """Return some of the features."""
+
     def feature_values(
         self, batches: Iterable[Value]
     ) -> Iterator[tuple[int, str, Value]]:
@@ -92,6 +95,13 @@ def feature_matrices(
         name = facts.name
         matrices[name] = matrix_of[name], _how(facts, layouts[name], mask)
     return matrices
+
+
+def named_values(features: Features, x: Value) -> Iterator[tuple[str, Tensor]]:
+    """Yield each tensor (B, ...) of each feature's own value for a batch x, with its name."""
+    for _, feature, value in features.feature_values([x]):
+        for k, tensor in enumerate(tensors(value)):
+            yield f"{feature!r} [{k}]", tensor.clone()
 
 
 def _width(layouts: Sequence[Layout]) -> int:

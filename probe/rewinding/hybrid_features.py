@@ -4,46 +4,41 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from probe.batch import Value
-from probe.cut.interface import Cut, CutFacts
+from probe.cut.cuts import Cuts
+from probe.cut.interface import CutFacts
 from probe.immutable import immutable
 from probe.rewinding.hybrids import Names
 from probe.rewinding.sharing import SharedPasses
 
 
-@immutable
-class Hybrid:
-    """A network with blocks put back, and the feature to read.
-
-    Attributes:
-        blocks: The names of the blocks.
-        cut: A cut of the last network at the feature.
-    """
-
-    blocks: Names
-    cut: Cut
-
-
 @immutable(eq=False)
 class HybridFeatures:
-    """A feature of each of several hybrids, by the hybrid's name.
+    """Features that are each read with another set of blocks put back.
 
     Attributes:
         shared: The passes.
-        hybrids: The hybrids by name.
+        cuts: Cuts of the last network, at these features and perhaps others.
+        put_back: The blocks to put back for each feature, by depth.
     """
 
     shared: SharedPasses
-    hybrids: Mapping[str, Hybrid]
+    cuts: Cuts
+    put_back: Mapping[str, Names]
 
     @property
     def facts(self) -> tuple[CutFacts, ...]:
-        """Facts on each feature, with the hybrid's name."""
-        return tuple(replace(h.cut.facts, name=n) for n, h in self.hybrids.items())
+        """Facts on each feature."""
+        return self.cuts.at(list(self.put_back)).facts
+
+    def at(self, features: Iterable[str]) -> "HybridFeatures":
+        """Return some of the features."""
+        chosen = {f: names for f, names in self.put_back.items() if f in features}
+        return replace(self, put_back=chosen)
 
     def feature_values(
         self, batches: Iterable[Value]
     ) -> Iterator[tuple[int, str, Value]]:
-        """Yield the number of the batch, the hybrid's name, and the feature's tensors (B, ...).
+        """Yield the number of the batch, the feature, and its tensors (B, ...).
 
         Args:
             batches: Inputs, each one or more tensors (B, ...).
@@ -51,12 +46,9 @@ class HybridFeatures:
         Raises:
             NotKept: Passes of a batch cannot be shared.
         """
-        order = self.shared.by_beginning({h.blocks for h in self.hybrids.values()})
-        names = sorted(
-            self.hybrids, key=lambda name: order.index(self.hybrids[name].blocks)
-        )
-        pairs = [(self.hybrids[name].blocks, self.hybrids[name].cut) for name in names]
+        cut_of = {cut.facts.name: cut for cut in self.cuts.each}
+        sets = [(names, cut_of[feature]) for feature, names in self.put_back.items()]
         for number, batch in enumerate(batches):
-            values = self.shared.feature_values(batch, pairs)
-            for name, value in zip(names, values, strict=True):
-                yield number, name, value
+            values = self.shared.feature_values(batch, sets)
+            for feature, value in zip(self.put_back, values, strict=True):
+                yield number, feature, value

@@ -1,6 +1,7 @@
 """Causes are the same, to the last bit, whether hybrids share the beginnings of passes or not."""
 
 from collections.abc import Callable, Iterable
+from itertools import product
 from math import inf
 from typing import Literal, TypeVar
 
@@ -16,10 +17,11 @@ from probe.cut.cuts import cut_each
 from probe.cut.resuming import Starts
 from probe.errors import InputError
 from probe.rewinding.blocks import Earlier, blocks_of, changed_blocks, rewound
-from probe.rewinding.hybrid_features import Hybrid, HybridFeatures
+from probe.rewinding.hybrid_features import HybridFeatures
 from probe.rewinding.hybrids import sets_of
 from probe.rewinding.scoring import Score
 from probe.rewinding.sharing import SharedPasses
+from probe.training.memory_format import channels_last
 
 Tested = TypeVar("Tested")
 
@@ -148,11 +150,12 @@ def test_analyze(
 
 
 def test_features() -> None:
-    """Of every set and feature, in any order, also where a batch is of another size."""
+    """Of any sets of blocks put back, also where a batch is of another size."""
     names = ["0.conv", "0", "1"]
     model = network(2)
     before = Earlier.of(network(1), model)
     x = torch.randn(32, 4, 4, 4)
+    batches = [x, x[:5]]
     cuts = cut_each(model, names, x)
     changed = changed_blocks(blocks_of(model, cuts.facts, "3"), before, model)
     shared = SharedPasses(
@@ -162,21 +165,23 @@ def test_features() -> None:
         starts=Starts.at(cuts.each),
         run=model,
     )
-    hybrids = {}
-    for blocks in sets_of(changed):
-        for cut in cuts.each:
-            name = f"{cut.facts.name} with {blocks}"
-            hybrids[name] = Hybrid(blocks=blocks, cut=cut)
-    features = HybridFeatures(shared=shared, hybrids=hybrids)
-    batches = [x, x[:5]]
-    for number, name, [value] in features.feature_values(batches):
-        hybrid = hybrids.pop(name) if number else hybrids[name]
-        contents = [changed[block] for block in hybrid.blocks]
-        with rewound(model, contents, before):
-            whole = cut_each(model, [hybrid.cut.facts.name], x)
-        [(_, _, [expected])] = whole.feature_values([batches[number]])
-        assert torch.equal(value, expected), name
-    assert not hybrids
+    for sets in product(sets_of(changed), repeat=3):
+        put_back = dict(zip(names, sets, strict=True))
+        features = HybridFeatures(shared=shared, cuts=cuts, put_back=put_back)
+        values = features.feature_values(batches)
+        for batch, name in product(batches, names):
+            contents = [changed[block] for block in put_back[name]]
+            layer = model.get_submodule(name)
+            seen: list[Tensor] = []
+            keep = layer.register_forward_hook(
+                lambda module, inputs, output, seen=seen: seen.append(output.clone())
+            )
+            with rewound(model, contents, before), torch.no_grad(), keep:
+                model(channels_last(batch))
+            _, feature, [value] = next(values)
+            [expected] = seen
+            assert feature == name
+            assert torch.equal(value, expected)
 
 
 def test_passes_that_are_wrong_are_not_shared(

@@ -95,7 +95,7 @@ class SharedPasses:
             x: The batch, (B, ...).
             sets: The sets, sorted by their beginnings.
         """
-        passes = Passes(self.starts, self.model, self.run, x)
+        passes = self._passes(x)
         for names in sets:
             yield self._logits(passes, names)
 
@@ -109,13 +109,16 @@ class SharedPasses:
             x: The batch, (B, ...).
             hybrids: The sets, sorted by their beginnings, with cuts at the features.
         """
-        if self.starts.trace.any_layout:
-            x = channels_last(x)
-        passes = Passes(self.starts, self.model, self.run, x)
+        passes = self._passes(x)
         for names, cut in hybrids:
             with self._put_back(names), full_precision(x):
                 value = passes.feature_value(self._tensors(names), cut)
             yield value
+
+    def _passes(self, x: Value) -> Passes:
+        if self.starts.trace.any_layout:
+            x = channels_last(x)
+        return Passes(self.starts, self.model, self.run, x)
 
     def _logits(self, passes: Passes, names: Names) -> Tensor:
         with self._put_back(names):

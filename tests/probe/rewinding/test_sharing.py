@@ -1,5 +1,6 @@
 """Causes are the same, to the last bit, whether hybrids share the beginnings of passes or not."""
 
+import random
 from collections.abc import Callable, Iterable
 from itertools import product
 from math import inf
@@ -165,7 +166,8 @@ def test_features() -> None:
         starts=Starts.at(cuts.each),
         run=model,
     )
-    for sets in product(sets_of(changed), repeat=3):
+    triples = list(product(sets_of(changed), repeat=3))
+    for sets in random.Random(0).sample(triples, 20):
         put_back = dict(zip(names, sets, strict=True))
         features = HybridFeatures(shared=shared, cuts=cuts, put_back=put_back)
         values = features.feature_values(batches)

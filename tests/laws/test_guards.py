@@ -488,12 +488,6 @@ ANSWERS = [
         {7: 0, 8: 1},
     ),
     (names_more_blocks, {8: False, 9: True}),
-    (
-        lambda value: pairs.Answer.difference(
-            Fake(interval=str), Fake(value=value, reversed=0)
-        )[:4],
-        {0: "lost", 0.1: "gain"},
-    ),
     (parts_inside, {1: 0, 2: 2}),
     (recommended, {0: 0, 0.1: 1}),
     (

@@ -197,10 +197,10 @@ def test_k_examples_of_each_class_are_what_it_is_fitted_to():
             test,
             [task],
             seed,
-        )
+        ).predicted
 
     for seed, k in ((0, 3), (0, 20), (0, 999), (1, 20)):
-        predicted = read_with(k, seed, torch.arange(len(x))).predicted
+        predicted = read_with(k, seed, torch.arange(len(x)))
         assert torch.bincount(fitted[1]).tolist() == [
             min(k, n) for n in torch.bincount(y)
         ]
@@ -211,9 +211,14 @@ def test_k_examples_of_each_class_are_what_it_is_fitted_to():
     # Whatever the order of the classes.
     read_with(20, 0, y.argsort(descending=True, stable=True))
     assert rows(*fitted) == kept[0, 20]
-    fewest = int(torch.bincount(y).min())
-    assert read_with(fewest, 0, y.argsort()).notes == ()
-    assert read_with(fewest + 1, 0, y.argsort()).notes
+
+
+def test_it_is_noted_that_a_class_has_fewer_examples():
+    data = Examples(torch.eye(2), torch.arange(2))
+    task = Task(index=1, name="", classes=(0, 1), train=data, test=data)
+    for per_class in (1, 2):
+        result = read_each(Linear(per_class=per_class), data.x, data.x, [task])
+        assert len(result.notes) == per_class - 1
 
 
 @pytest.mark.parametrize(

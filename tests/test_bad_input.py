@@ -25,7 +25,10 @@ MINE = {Path(name).stem for name in FILES if name.endswith(".py")}
 def cwd(tmp_path_factory):
     """A folder with all the files; no test may change it."""
     folder = tmp_path_factory.mktemp("cwd")
-    studies = {"tiny.toml": TINY, "bom.toml": "\ufeff" + TINY}
+    studies = {
+        "tiny.toml": TINY,
+        "bom.toml": "\ufeff" + TINY + "probing.readouts.knn.k = 50",
+    }
     for name, content in {**FILES, **studies}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -104,6 +104,7 @@ def test_cells_of_a_single_head_that_can_only_be_0_are_gray_and_no_result(head):
     rows = invented.rows(
         ["er"],
         tasks=3,
+        seeds=1,
         head=head,
     )
     to_come = (rows["task_position"] > rows["tasks_seen"]).fillna(False)
@@ -118,6 +119,7 @@ def test_cells_of_a_single_head_that_can_only_be_0_are_gray_and_no_result(head):
     for text in (caption, bar):
         assert ("Gray: 0 by construction" in text) == single
     assert ("Single head" in caption, "Multi-head" in caption) == (single, not single)
+    assert "means over orders." in caption
 
 
 SAME = {

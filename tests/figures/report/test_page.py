@@ -136,6 +136,12 @@ def test_each_task_is_followed_from_when_it_was_learned() -> None:
     ]
 
 
+@pytest.mark.parametrize("part", ["feature != 'conv2'", "tasks_seen < 3"])
+def test_one_layer_or_two_tasks_have_no_course(part: str) -> None:
+    toy = study(measurements=with_layers().query(part))
+    assert "course" not in [section.name for section in sections({"toy": toy})]
+
+
 def test_budgets_are_shown_with_floor_and_ceiling_at_the_same_budget() -> None:
     measured = layers({"conv1": 0.1, "conv2": 0.2})
     budgets = [measured.assign(readout=k) for k in ("retrain", "retrain@2")]
@@ -205,6 +211,7 @@ def test_differences_between_runs_are_paired_by_seed() -> None:
         {"a": study(), "b": tables(worse, MISSING, statement_seeds=seeds)}, {}
     )
     assert "10.0 [1.2, 18.8]" in text  # Student's t: 2.776 x .0707 / sqrt 5
+    assert "different data" not in text
     others = study()["measurements"]
     others = others.assign(seed=others["seed"] + 1)
     for lacking in (

@@ -107,6 +107,7 @@ def test_nothing_changed_and_nothing_lost_are_said(before):
     same = probe.diff(before, deepcopy(before), OLD, NEW)
     assert (same.answer.kind, same.answer.blocks) == ("unchanged", ())
     assert "nothing" in same.answer.changed
+    assert "gained" not in str(same.answer)
     better = probe.diff(
         trained(before, turned(TRAIN), 1),
         before,

@@ -245,6 +245,10 @@ def test_a_triangle_of_zeros_is_told_and_is_no_forward_transfer(tmp_path, above)
     ]
 
 
+def test_one_task_has_no_triangle(tmp_path):
+    assert read_matrix_file(write(tmp_path, "0.5"))[1].notes == []
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

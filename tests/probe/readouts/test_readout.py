@@ -213,6 +213,14 @@ def test_k_examples_of_each_class_are_what_it_is_fitted_to():
     assert rows(*fitted) == kept[0, 20]
 
 
+def test_it_is_noted_that_a_class_has_fewer_examples():
+    data = Examples(torch.eye(2), torch.arange(2))
+    task = Task(index=1, name="", classes=(0, 1), train=data, test=data)
+    for per_class in (1, 2):
+        result = read_each(Linear(per_class=per_class), data.x, data.x, [task])
+        assert len(result.notes) == per_class - 1
+
+
 @pytest.mark.parametrize(
     "table",
     [

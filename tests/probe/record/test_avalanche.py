@@ -240,7 +240,9 @@ def test_a_masked_head_is_recorded_as_it_grows_and_refused_if_it_was_grown_befor
     for experience in stream.train_stream:
         avalanche_model_adaptation(grown, experience)
     data = data_of(stream)
-    rec = Recorder(tmp_path / "rec", build(), data.test, train=data.train, grows="4")
+    first = build()
+    avalanche_model_adaptation(first, stream.train_stream[0])
+    rec = Recorder(tmp_path / "rec", first, data.test, train=data.train, grows="4")
     check_recorded(rec, stream, fresh=lambda: copy.deepcopy(grown))
     with pytest.raises(InputError, match="outputs 0, 1, 2"):
         rows_of(ForgettingProbe(Recorder(tmp_path / "other", grown, data.test)), stream)

@@ -124,11 +124,15 @@ def test_adapters_without_a_network_are_refused(tmp_path):
         load_state(tmp_path)
 
 
-def test_a_view_that_would_unpack_is_refused_and_a_small_one_is_not(tmp_path):
+@pytest.mark.parametrize(("stored", "times"), [(1, 2**26), (335_545, 200)])
+def test_a_view_that_would_unpack_is_refused_and_a_small_one_is_not(
+    tmp_path, stored, times
+):
     path = tmp_path / "task1.pt"
-    for size in (100, 10**9):
-        torch.save({"a": torch.zeros(1).expand(size)}, path)
-        if size == 100:
-            assert load_state(path)["a"].shape == (size,)
-    with pytest.raises(InputError, match="would unpack to 4000000000 bytes at 'a'"):
+    numbers = torch.zeros(stored, dtype=torch.uint8)
+    torch.save({"a": numbers.expand(times, stored)}, path)
+    assert load_state(path)["a"].shape == (times, stored)
+    torch.save({"a": numbers.expand(times + 1, stored)}, path)
+    size = (times + 1) * stored
+    with pytest.raises(InputError, match=f"would unpack to {size} bytes at 'a'"):
         load_state(path)

@@ -123,7 +123,7 @@ CASES = {
         (lambda at: torch.save(NO_BIAS, at / LAST), "fc.weight"),
         # As IL2A, which has further outputs for mixed classes.
         (lambda at: torch.save(head(40, 8), at / LAST), "30 classes, and fc 40 o"),
-        (lambda at: torch.save(head(4, 8), at / SECOND), "10, 4, 30 outputs"),
+        (lambda at: torch.save(head(10, 8), at / SECOND), "10, 10, 30 outputs"),
         (lambda at: shutil.copy(at / LAST, at / "wa_0.pkl"), "finetune_10_10, wa"),
         (lambda at: (at / LOG).write_text((at / LOG).read_text() * 2), "2 runs"),
         (
@@ -145,6 +145,13 @@ def test_nothing_is_written_beside_a_folder_that_cannot_be_read(
     with pytest.raises(InputError, match=re.escape(value)):
         READERS[name](folder)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_run_of_pycil_needs_no_log_and_a_task_may_have_one_class(tmp_path):
+    folder = shutil.copytree(RUNS / "pycil", tmp_path / "run")
+    (folder / LOG).unlink()
+    torch.save(head(11, 8), folder / SECOND)
+    assert READERS["pycil"](folder).tasks[1] == (10,)
 
 
 def test_a_pickle_of_objects_is_not_loaded():

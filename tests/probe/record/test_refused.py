@@ -32,7 +32,8 @@ EVERY = [
     f"{a}/seed{s}-task{t}.pt" for a in ("er", "ft") for s in (0, 1) for t in (1, 2)
 ]
 PATTERNS = [
-    (P, [f"er/{letter}.pt" for letter in "abcde"], "a.pt, b.pt, c.pt, d.pt and 1 more"),
+    (P, [f"er/{letter}.pt" for letter in "abcde"], "in er, which has a.pt, b.pt, c.pt"),
+    (P, ["er/a.pt", "ft/a.pt"], "in er and 1 more, which has a.pt"),
     ("{seed}{task}", EVERY, "'{seed}{task}'"),
     ("{seed:02}-{task}", EVERY, "'{seed:02}-{task}'"),
     ("", EVERY, "''"),

@@ -125,6 +125,12 @@ def test_it_stops_where_more_is_lost_for_sure_and_keeps_the_network_of_the_test_
     assert error.diff.answer.blocks[0].block in str(error)
 
 
+def test_what_is_tolerated_may_be_lost(tmp_path):
+    rec = recorder(tmp_path, learned(), score="loss", tolerate=0, every=1)
+    rec.after_step()
+    assert rec._watch.table.lost_low.tolist() == [0]
+
+
 def test_after_a_restart_the_first_start_counts_until_one_begins_anew(tmp_path):
     start = learned()
     model = copy.deepcopy(start)

@@ -17,6 +17,8 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     """The output alone has one, whatever is measured: it would be the first of one."""
     for table in ("layers", "statements"):
         assert {row["learner"] for row in rows(study, table)} == {"finetune", "joint"}
+    assert rows(study, "layers", quantity="never_learned")
+    assert not rows(study, "layers", quantity="never_learned_slope")  # of two tasks
     readouts = 'readouts = { retrain = "last", linear = "all" }'
     given = probed(ALONE + readouts)
     tiny = Tiny(tmp_path / "tiny").ran(given, seeds=3)

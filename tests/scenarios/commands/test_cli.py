@@ -27,6 +27,7 @@ def test_a_finished_study_is_shown_again_and_not_changed(probe, cwd):
     assert {"hidden1", "hidden2", "output", "finetune", "offline"} <= set(
         everything.split()
     )
+    assert "in %: one seed" in everything
     # Without the flag, the answer alone.
     assert "finetune forgot " in out
     assert max(map(len, out.splitlines())) <= 80

@@ -66,6 +66,7 @@ def test_data_that_would_be_downloaded_are_cut_by_their_names(probe, cwd, name, 
     ("classes", "expected"),
     [
         (4, "classes_per_task = 1"),
+        (6, "classes_per_task = 2"),
         (20, "classes_per_task = 4"),
         (7, "tasks = [[0, 1], [2, 3], [4, 5, 6]]"),
     ],

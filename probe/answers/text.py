@@ -62,9 +62,10 @@ def headline(answer: Answer) -> str:
         return "learned one task: there was nothing to forget"
     if answer.forgotten is None:
         return f"{answer.tasks}: what was forgotten is not measured"
-    forgotten = f"forgot {points(answer.forgotten.value)}"
-    if answer.forgotten.value < 0:
-        forgotten = f"gained {points(-answer.forgotten.value)}"
+    value = answer.forgotten.value
+    forgotten = f"forgot {points(value)}"
+    if float(points(value)) < 0:
+        forgotten = f"gained {points(-value)}"
     of = f" of {points(answer.learned)}" if answer.learned is not None else ""
     return f"{forgotten}{of} points of {answer.tasks}; {_guilty(answer)}"
 

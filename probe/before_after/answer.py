@@ -156,7 +156,7 @@ class Answer:
                 text += f"{self.change(line.new):>8}"
             yield f"{text}  {line.words}".rstrip()
         if len(blocks) > _LINES:
-            yield f"and {len(blocks) - _LINES} blocks with smaller shares"
+            yield f"and {len(blocks) - _LINES} more with smaller shares"
 
     @property
     def _decimals(self) -> int:

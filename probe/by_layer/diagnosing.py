@@ -11,7 +11,7 @@ from probe.by_layer.jobs import peers_of
 from probe.by_layer.measurement import Key, Measurement
 from probe.by_layer.pass_context import PassContext
 from probe.by_layer.plan import OFFLINE
-from probe.readouts.matrix import Matrices
+from probe.readouts.matrix import Matrices, feature_matrices
 from probe.stored_names import Peer, similarity_name
 
 _MOST = 2**28  # bytes of the matrices of earlier networks, together
@@ -90,4 +90,4 @@ def _matrices_of(
     peer_network = context.networks.peer_network
     model = context.offline() if peer == OFFLINE else peer_network(peer)
     cuts = context.cuts(model, features)
-    return context.matrices(cuts, context.scenario.test.x)
+    return feature_matrices(cuts, context.scenario.test.x)

@@ -23,7 +23,6 @@ from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.interface import CutFacts
 from probe.cut.model_call import ModelCall
-from probe.cut.resuming import Starts
 from probe.extensions import ReadoutEntry
 from probe.immutable import immutable
 from probe.metrics.task_predictions import TaskPredictions
@@ -113,7 +112,7 @@ class TrainedNetwork:
         position: int,
         limit: int,
         seed: int,
-        starts: Starts | None = None,
+        shared: SharedPasses | None = None,
     ) -> Measurement:
         """Test the network with sets of its blocks put back to those of an earlier one.
 
@@ -127,7 +126,7 @@ class TrainedNetwork:
             limit: The number of sets up to which all are tested, see
                 `probe.rewinding.shapley`.
             seed: The seed of random orders.
-            starts: The values at which passes may start, None = at the input.
+            shared: Passes that share work, None = whole passes.
 
         Returns:
             The predictions and losses under the main head, by set. Its values are the
@@ -138,14 +137,7 @@ class TrainedNetwork:
         changed = changed_blocks(blocks, earlier, model)
         with mode(self.model, training=False), mode(before, training=False):
             tested = None
-            if starts:
-                shared = SharedPasses(
-                    model=model,
-                    before=earlier,
-                    changed=changed,
-                    starts=starts,
-                    run=self._finite,
-                )
+            if shared:
                 sets = sets_of(changed, limit, seed)
                 tested = shared.run_test(
                     lambda: self._tested_together(shared, sets, position),
@@ -205,7 +197,7 @@ class TrainedNetwork:
     def _any_layout(self) -> bool:
         return same_in_both_layouts(self.logits, some(self.scenario.test))
 
-    def _finite(self, x: Value) -> Tensor:
+    def finite_logits(self, x: Value) -> Tensor:
         """Return finite logits: a hybrid was never trained, and may give NaN or Inf."""
         return self.logits(x).nan_to_num()
 
@@ -220,7 +212,7 @@ class TrainedNetwork:
     def _tested(self, position: int | None) -> Tested:
         """Test it in eval mode under the main head, on the task at a position or on all tasks."""
         heads = self._heads(position)
-        return self._of_main(heads.predict(self._finite, self._any_layout))
+        return self._of_main(heads.predict(self.finite_logits, self._any_layout))
 
     def _tested_together(
         self, shared: SharedPasses, sets: Sequence[Names], position: int
@@ -233,7 +225,7 @@ class TrainedNetwork:
             chosen = [names for names in sets if names and (len(names) == 1) == is_one]
             chosen = shared.by_beginning(chosen)
             variants = self._heads(where).predict_variants(
-                partial(shared.logits, sets=chosen), self._any_layout
+                partial(shared.logits, sets=chosen)
             )
             tested |= zip(chosen, map(self._of_main, variants), strict=True)
         return tested

@@ -6,8 +6,7 @@ from functools import cached_property
 
 from torch import Tensor, nn
 
-from probe.analysis.units import Activity
-from probe.batch import Value, varied
+from probe.batch import varied
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.networks import Networks
@@ -15,8 +14,7 @@ from probe.by_layer.plan import Plan
 from probe.cut.cuts import Cuts
 from probe.cut.resuming import Starts
 from probe.notes import of_classes
-from probe.readouts.matrix import Features, Matrices, feature_matrices
-from probe.readouts.pooling import Pooling
+from probe.readouts.matrix import Matrices
 from probe.readouts.readout import Readout
 from probe.retrain import SAMPLE
 from probe.stored_names import Peer
@@ -86,16 +84,6 @@ class PassContext:
         """Return a network's own cuts at some features, in the order of the plan."""
         cuts = self.shared_cuts(model).at(features).of(model, tails)
         return replace(cuts, current=True)
-
-    def matrices(
-        self,
-        features: Features,
-        x: Value,
-        pooling: Pooling | None = None,
-        activities: dict[str, Activity] | None = None,
-    ) -> Matrices:
-        """Return the matrix of each feature for inputs x (N, ...)."""
-        return feature_matrices(features, x, None, pooling, activities)
 
     def measurement(
         self,

@@ -1,8 +1,8 @@
 """Measurements of a network with blocks of an earlier one put back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
 from torch import nn
 
@@ -13,6 +13,7 @@ from probe.by_layer.pass_context import PassContext
 from probe.by_layer.reading_out import read_out
 from probe.by_layer.schedule import HybridPass, ReadingPass
 from probe.cut.interface import CutFacts
+from probe.immutable import immutable
 from probe.modules import mode, unwrapped
 from probe.rewinding.blocks import (
     Blocks,
@@ -22,7 +23,7 @@ from probe.rewinding.blocks import (
     changed_blocks,
     rewound,
 )
-from probe.rewinding.hybrid_features import HybridFeatures
+from probe.rewinding.hybrid_cuts import HybridCuts
 from probe.rewinding.hybrids import Names
 from probe.rewinding.parts import matched_blocks
 from probe.rewinding.sharing import SharedPasses
@@ -42,105 +43,127 @@ def put_back_blocks(
         network: The network.
         work: The pass.
     """
-    model = unwrapped(network.model)
-    before = unwrapped(context.networks.peer_network(work.since))
-    features = context.features
-    facts: dict[str, CutFacts] = {}
-    if len(features) > 1:
-        cuts = context.shared_cuts(network.model).facts
-        facts = {cut.name: cut for cut in sorted(cuts, key=lambda cut: cut.position)}
-    blocks = blocks_of(model, facts.values(), features[-1])
+    change = _Change(context=context, network=network, since=work.since)
     for key in work.sets:
-        yield key, _put_back_sets(context, network, before, blocks, facts, work.since)
-    earlier = Earlier.of(before, model)
-    changed = changed_blocks(blocks, earlier, model)
+        yield key, change.test_sets()
     for reading in work.readings:
-        # By depth: a pass starts where an earlier one has been.
-        keys = sorted(reading.readouts, key=lambda key: features.index(key.feature))
-        put_back = {
-            key.feature: _blocks_to_put_back(key, changed, blocks, features)
-            for key in keys
-        }
-        measured = _read_together(context, network, earlier, changed, put_back, reading)
-        if measured is None:
-            for key in keys:
-                contents = [changed[name] for name in put_back[key.feature]]
-                alone = replace(reading, readouts=(key,))
-                with rewound(model, contents, earlier):
-                    cuts_of_hybrid = context.cuts(network.model, {key.feature})
-                    yield from list(read_out(context, cuts_of_hybrid, alone))
+        together = change.read_together(reading)
+        if together is None:
+            yield from change.read_one_by_one(reading)
         else:
-            yield from measured
+            yield from together
 
 
-def _read_together(
-    context: PassContext,
-    network: TrainedNetwork,
-    earlier: Earlier,
-    changed: Mapping[str, Changed],
-    put_back: Mapping[str, Names],
-    reading: ReadingPass,
-) -> list[tuple[Key, Measurement]] | None:
-    """Read features of hybrids by passes that share work; return None if they cannot.
+@immutable(eq=False)
+class _Change:
+    """The change of a network since a number of tasks, by blocks."""
 
-    Args:
-        context: The job, its data and its settings.
-        network: The network.
-        earlier: The earlier network.
-        changed: The blocks that have changed.
-        put_back: The blocks to put back for each feature, by depth.
-        reading: The readouts.
-    """
-    starts = context.starts(network.model)
-    if starts is None:
-        return None
-    shared = SharedPasses(
-        model=unwrapped(network.model),
-        before=earlier,
-        changed=changed,
-        starts=starts,
-        run=network.logits,
-    )
-    cuts = context.shared_cuts(network.model)
-    features = HybridFeatures(shared=shared, cuts=cuts, put_back=put_back)
-    with mode(network.model, training=False):
-        return shared.run_test(
-            lambda: list(read_out(context, features, reading)),
-            [some(task.test) for task in context.scenario.tasks],
+    context: PassContext
+    network: TrainedNetwork
+    since: int
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The network itself."""
+        return unwrapped(self.network.model)
+
+    @cached_property
+    def before(self) -> nn.Module:
+        """The earlier network."""
+        return unwrapped(self.context.networks.peer_network(self.since))
+
+    @cached_property
+    def earlier(self) -> Earlier:
+        """The earlier network, as it is put back."""
+        return Earlier.of(self.before, self.model)
+
+    @cached_property
+    def facts(self) -> Mapping[str, CutFacts]:
+        """Facts on the cuts, by depth; none for a single block."""
+        if len(self.context.features) == 1:
+            return {}
+        cuts = self.context.shared_cuts(self.network.model).facts
+        return {cut.name: cut for cut in sorted(cuts, key=lambda cut: cut.position)}
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks that end at the features."""
+        return blocks_of(self.model, self.facts.values(), self.context.features[-1])
+
+    @cached_property
+    def changed(self) -> Mapping[str, Changed]:
+        """Those that have changed."""
+        return changed_blocks(self.blocks, self.earlier, self.model)
+
+    @cached_property
+    def shared(self) -> SharedPasses | None:
+        """Passes that share work, None where that would save no time."""
+        starts = self.facts and self.context.starts(self.network.model)
+        if not starts:
+            return None
+        return SharedPasses(
+            model=self.model,
+            before=self.earlier,
+            changed=self.changed,
+            starts=starts,
+            run=self.network.finite_logits,
         )
 
+    def test_sets(self) -> Measurement:
+        """Test the network with sets of blocks put back."""
+        context = self.context
+        patterns = context.plan.blocks
+        blocks = matched_blocks(self.model, patterns) if patterns else self.blocks
+        x = varied(context.scenario.tasks[self.since - 1].test.x, _COMPARED)
+        return self.network.test_hybrids(
+            self.before,
+            blocks,
+            {} if patterns else self.facts,
+            partial(context.networks.call, x=x),
+            self.since,
+            context.plan.hybrids,
+            context.job.seed,
+            None if patterns else self.shared,
+        )
 
-def _put_back_sets(
-    context: PassContext,
-    network: TrainedNetwork,
-    before: nn.Module,
-    blocks: Blocks,
-    facts: Mapping[str, CutFacts],
-    since: int,
-) -> Measurement:
-    """Test a network with sets of blocks of an earlier one put back."""
-    if context.plan.blocks:
-        blocks = matched_blocks(unwrapped(network.model), context.plan.blocks)
-        facts = {}
-    examples = varied(context.scenario.tasks[since - 1].test.x, _COMPARED)
-    return network.test_hybrids(
-        before,
-        blocks,
-        facts,
-        partial(context.networks.call, x=examples),
-        since,
-        context.plan.hybrids,
-        context.job.seed,
-        context.starts(network.model) if facts else None,
-    )
+    def read_together(
+        self, reading: ReadingPass
+    ) -> list[tuple[Key, Measurement]] | None:
+        """Read features with blocks put back by passes that share work, None if they cannot."""
+        if self.shared is None:
+            return None
+        put_back = {
+            key.feature: self._blocks_to_put_back(key) for key in reading.readouts
+        }
+        cuts = self.context.shared_cuts(self.network.model).at(list(put_back))
+        # A pass starts where an earlier one has been.
+        by_depth = sorted(cuts.each, key=lambda cut: cut.facts.position)
+        hybrids = HybridCuts(
+            each=tuple(by_depth), shared=self.shared, put_back=put_back
+        )
+        with mode(self.network.model, training=False):
+            return self.shared.run_test(
+                lambda: list(read_out(self.context, hybrids, reading)),
+                [some(task.test) for task in self.context.scenario.tasks],
+            )
 
+    def read_one_by_one(self, reading: ReadingPass) -> Measured:
+        """Read features with blocks put back, each by passes of its own."""
+        for key in reading.readouts:
+            contents = [self.changed[name] for name in self._blocks_to_put_back(key)]
+            alone = replace(reading, readouts=(key,))
+            with rewound(self.model, contents, self.earlier):
+                cuts = self.context.cuts(self.network.model, {key.feature})
+                measured = list(read_out(self.context, cuts, alone))
+            yield from measured
 
-def _blocks_to_put_back(
-    key: Key, changed: Mapping[str, Changed], blocks: Blocks, features: Sequence[str]
-) -> Names:
-    """Return the blocks to put back for a readout: that of its feature, or those upstream."""
-    if key.readout.put_back == PutBack.BLOCK:
-        return (key.feature,) if key.feature in changed else ()
-    upstream = features[: features.index(key.feature)]
-    # Attributes that belong to no block act from the input on.
-    return tuple(name for name in changed if name in upstream or name not in blocks)
+    def _blocks_to_put_back(self, key: Key) -> Names:
+        """Return the blocks to put back for a readout: that of its feature, or those upstream."""
+        if key.readout.put_back == PutBack.BLOCK:
+            return (key.feature,) if key.feature in self.changed else ()
+        features = self.context.features
+        upstream = features[: features.index(key.feature)]
+        # Attributes that belong to no block act from the input on.
+        return tuple(
+            name for name in self.changed if name in upstream or name not in self.blocks
+        )

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -13,30 +12,39 @@ from probe.by_layer.jobs import permutes_labels
 from probe.by_layer.measurement import Key, Measured, Measurement
 from probe.by_layer.pass_context import PassContext
 from probe.by_layer.schedule import ReadingPass
+from probe.cut.cuts import Cuts
 from probe.notes import of_predictions
-from probe.readouts.matrix import Features, Matrices, Matrix, named_values
+from probe.readouts.matrix import (
+    Matrices,
+    Matrix,
+    feature_matrices,
+)
 from probe.readouts.readout import Readout, read_each
 from probe.seeding import permutation, stream
 from probe.tasks import Task
 from probe.training.evaluation import check_independence
 
 
-def read_out(context: PassContext, features: Features, work: ReadingPass) -> Measured:
+def read_out(context: PassContext, cuts: Cuts, work: ReadingPass) -> Measured:
     """Yield readouts and diagnostics; of a feature that cannot be read they are empty.
 
     Args:
         context: The job, its data and its settings.
-        features: The features of the network.
+        cuts: The cuts of the network.
         work: The pass.
     """
     keys = [*work.readouts, *work.diagnostics]
     # A feature without a tensor has no matrix: there is nothing to read.
-    readable = {facts.name for facts in features.facts if facts.value}
-    features = features.at(readable & {key.feature for key in keys})
+    readable = {facts.name for facts in cuts.facts if facts.value}
+    cuts = cuts.at(readable & {key.feature for key in keys})
     activities: dict[str, Activity] = {}
     matrices: Matrices = {}
-    if features.facts:
-        matrices = _test_matrices(context, features, work, activities)
+    if cuts.each:
+        filled = activities if work.diagnostics else None
+        test = context.scenario.test
+        matrices = feature_matrices(cuts, test.x, None, work.pooling, filled)
+        if work.checks:
+            check_independence(cuts.named_values, test.x, test.y)
         if work.is_compared:
             keep_to_compare(context, keys[0].tasks_seen, matrices)
     finite = {feature for feature, (x, _) in matrices.items() if x.isfinite().all()}
@@ -46,27 +54,12 @@ def read_out(context: PassContext, features: Features, work: ReadingPass) -> Mea
     readouts = [key for key in work.readouts if key.feature in finite]
     if readouts:
         inputs = context.scenario.merged.train.x
-        train = context.matrices(features, inputs, work.pooling)
+        train = feature_matrices(cuts, inputs, pooling=work.pooling)
         for key in readouts:
             yield key, _fit(context, key, train[key.feature], matrices[key.feature])
     diagnostics = [key for key in work.diagnostics if key.feature in finite]
     if diagnostics:
         yield from diagnose(context, diagnostics, activities, matrices)
-
-
-def _test_matrices(
-    context: PassContext,
-    features: Features,
-    work: ReadingPass,
-    activities: dict[str, Activity],
-) -> Matrices:
-    """Return the matrices of the test data; fill `activities` if the pass has diagnostics."""
-    test = context.scenario.test
-    filled = activities if work.diagnostics else None
-    matrices = context.matrices(features, test.x, work.pooling, filled)
-    if work.checks:
-        check_independence(partial(named_values, features), test.x, test.y)
-    return matrices
 
 
 def _fit(context: PassContext, key: Key, train: Matrix, test: Matrix) -> Measurement:

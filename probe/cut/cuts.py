@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import cast
+from typing import Self, cast
 
 import torch
 from torch import Tensor, nn
 
 from probe.arguments import checked
-from probe.batch import Value, check_finite, check_value, first
+from probe.batch import Value, check_finite, check_value, first, tensors
 from probe.cut.checks import ReferenceValues
 from probe.cut.feature import find, read_at_modules
 from probe.cut.interface import Cut, CutFacts, Split, Trainable, check_trainable
@@ -68,10 +68,10 @@ class Cuts:
         return cast(tuple[PlannedCut, ...], self.each)
 
     @checked
-    def at(self, features: Iterable[str]) -> "Cuts":
+    def at(self, features: Iterable[str]) -> Self:
         """Return the cuts at some of the features."""
         chosen = tuple(cut for cut in self._planned if cut.feature.name in features)
-        return Cuts(chosen, self.current)
+        return replace(self, each=chosen)
 
     def of(self, model: nn.Module, tails: bool = True) -> "Cuts":
         """Return the same cuts of another model of this architecture: other weights, same code.
@@ -202,6 +202,12 @@ class Cuts:
                 shapes = feature.trace.outputs
                 rows = (shapes[n].to_rows(tensor_of_name[n]) for n in feature.readable)
                 yield number, feature.name, tuple(rows)
+
+    def named_values(self, x: Value) -> Iterator[tuple[str, Tensor]]:
+        """Yield each tensor (B, ...) of each feature's own value for a batch x, with its name."""
+        for _, feature, value in self.feature_values([x]):
+            for k, tensor in enumerate(tensors(value)):
+                yield f"{feature!r} [{k}]", tensor.clone()
 
     @property
     def _trace(self) -> Trace:

@@ -86,11 +86,11 @@ def _named_parts(item: object, names: Sequence[str]) -> dict[str, object]:
     count = len(item) if isinstance(item, tuple | list) else 0
     if (
         not isinstance(names, Sequence)
-        or len(names) != count
+        or [len(names), len(set(names))] != [count, count]
         or not {"x", "y"} <= set(names)
     ):
         raise InputError(
-            f"item={names} must name x, y and every other part, got {count} parts"
+            f"item={names} must name x, y and every other part, each once, got {count} parts"
         )
     return dict(zip(names, cast(Sequence[object], item), strict=True))
 

@@ -1,15 +1,15 @@
 """A feature as a matrix: the values of a module, a row for each example."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from probe.analysis.units import Activity
 from probe.batch import Value, arranged, mapped, tensors
+from probe.cut.cuts import Cuts
 from probe.cut.interface import CutFacts, TensorFacts
 from probe.cut.model_call import explained, masks_from
 from probe.errors import InputError
@@ -25,25 +25,9 @@ Matrices = dict[str, Matrix]
 """The matrices of features by name."""
 
 
-class Features(Protocol):
-    """The values of some features, as `Cuts` computes them."""
-
-    @property
-    def facts(self) -> Sequence[CutFacts]:
-        """Facts on each feature."""
-
-    def at(self, features: Iterable[str]) -> "Features":
-        """Return some of the features."""
-
-    def feature_values(
-        self, batches: Iterable[Value]
-    ) -> Iterator[tuple[int, str, Value]]:
-        """Yield the number of the batch, the name and the tensors (B, ...) of each value."""
-
-
 @torch.no_grad()
 def feature_matrices(
-    features: Features,
+    cuts: Cuts,
     x: Value,
     batch_size: int | None = None,
     pooling: Pooling | None = None,
@@ -69,7 +53,7 @@ def feature_matrices(
     'flattened, 3 values'
 
     Args:
-        features: The features, such as the cuts of a model.
+        cuts: Cuts of one model.
         x: Inputs, one or more tensors (N, ...), on the model's device, where the
             matrices will be.
         batch_size: Examples in a batch, None = a size that is fast on the device; the
@@ -85,23 +69,16 @@ def feature_matrices(
     Raises:
         InputError: A value has no row for each example.
     """
-    mask = _mask(features.facts, x)
+    mask = _mask(cuts.facts, x)
     length = None if mask is None else mask.shape[1]
     rule = pooling or Pooling()
-    layouts = {facts.name: _layouts(facts, rule, length) for facts in features.facts}
-    matrix_of = _one_pass(features, layouts, x, mask, batch_size, activities)
+    layouts = {facts.name: _layouts(facts, rule, length) for facts in cuts.facts}
+    matrix_of = _one_pass(cuts, layouts, x, mask, batch_size, activities)
     matrices: Matrices = {}
-    for facts in features.facts:
+    for facts in cuts.facts:
         name = facts.name
         matrices[name] = matrix_of[name], _how(facts, layouts[name], mask)
     return matrices
-
-
-def named_values(features: Features, x: Value) -> Iterator[tuple[str, Tensor]]:
-    """Yield each tensor (B, ...) of each feature's own value for a batch x, with its name."""
-    for _, feature, value in features.feature_values([x]):
-        for k, tensor in enumerate(tensors(value)):
-            yield f"{feature!r} [{k}]", tensor.clone()
 
 
 def _width(layouts: Sequence[Layout]) -> int:
@@ -233,7 +210,7 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
 
 
 def _one_pass(
-    features: Features,
+    cuts: Cuts,
     layouts: dict[str, list[Layout]],
     x: Value,
     mask: Tensor | None,
@@ -247,7 +224,7 @@ def _one_pass(
     column = tensors(x)[0]
     count = len(column)
     size = batch_size or batch_size_for(x, column.device)
-    facts = {facts.name: facts.value for facts in features.facts}
+    facts = {facts.name: facts.value for facts in cuts.facts}
     matrix_of = {
         name: column.new_empty((count, _width(layouts[name])), dtype=torch.float32)
         for name in facts
@@ -257,7 +234,7 @@ def _one_pass(
         batch = mapped(x, lambda tensor, where=where: tensor[where])  # type: ignore[misc]
         batch_mask = None if mask is None else mask[where]
         with explained(batch):
-            for _, name, value in features.feature_values([batch]):
+            for _, name, value in cuts.feature_values([batch]):
                 rows = []
                 for layout, tensor in zip(layouts[name], tensors(value), strict=True):
                     _check_shape(name, layout, tensor, where.stop - start)

@@ -550,7 +550,7 @@ ANSWERS = [
         lambda value: headline(
             MagicMock(forgotten=Fake(value=value), learned=None, main_layers=[])
         )[:4],
-        {0: "forg", -0.1: "gain"},
+        {-0.0004: "forg", -0.0006: "gain"},
     ),
     (
         lambda n: len([*_rests_on(study(n), "", None, None)]),

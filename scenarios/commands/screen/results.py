@@ -70,7 +70,7 @@ def _show_answers(answered: Sequence[Answer]) -> None:
         text = Text(printable(line), _STYLES.get(verdict, ""))
         console.print(text, soft_wrap=True)
     if len(answered) > _MOST_ANSWERS:
-        show_line(f"{len(answered) - _MOST_ANSWERS} more methods: see the page")
+        show_line(f"{len(answered) - _MOST_ANSWERS} more: see the page")
 
 
 def _show_all(tables: Tables, *, omegas: bool, trained: bool) -> None:

@@ -122,6 +122,6 @@ def test_item_says_which_part_of_an_item_is_which():
     loader = DataLoader(TensorDataset(Y, X, Y % 3), 4)
     batches = Examples.of(loader, item=("index", "x", "y"))
     assert (batches.y.tolist(), batches.task) == ((Y % 3).tolist(), None)
-    for wrong in (("x", "y"), ("x", "index", "task")):
+    for wrong in (("x", "y"), ("x", "index", "task"), ("x", "x", "y")):
         with pytest.raises(InputError, match=re.escape(str(list(wrong)))):
             Examples.of(loader, item=wrong)

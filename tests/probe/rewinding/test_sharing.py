@@ -18,7 +18,7 @@ from probe.cut.cuts import cut_each
 from probe.cut.resuming import Starts
 from probe.errors import InputError
 from probe.rewinding.blocks import Earlier, blocks_of, changed_blocks, rewound
-from probe.rewinding.hybrid_features import HybridFeatures
+from probe.rewinding.hybrid_cuts import HybridCuts
 from probe.rewinding.hybrids import sets_of
 from probe.rewinding.scoring import Score
 from probe.rewinding.sharing import SharedPasses
@@ -169,8 +169,8 @@ def test_features() -> None:
     triples = list(product(sets_of(changed), repeat=3))
     for sets in random.Random(0).sample(triples, 20):
         put_back = dict(zip(names, sets, strict=True))
-        features = HybridFeatures(shared=shared, cuts=cuts, put_back=put_back)
-        values = features.feature_values(batches)
+        hybrids = HybridCuts(each=cuts.each, shared=shared, put_back=put_back)
+        values = hybrids.feature_values(batches)
         for batch, name in product(batches, names):
             contents = [changed[block] for block in put_back[name]]
             layer = model.get_submodule(name)

@@ -169,7 +169,11 @@ def test_features() -> None:
     triples = list(product(sets_of(changed), repeat=3))
     for sets in random.Random(0).sample(triples, 20):
         put_back = dict(zip(names, sets, strict=True))
-        hybrids = HybridCuts(each=cuts.each, shared=shared, put_back=put_back)
+        hybrids = HybridCuts(
+            each=cuts.each,
+            shared=shared,
+            put_back=put_back,
+        )
         values = hybrids.feature_values(batches)
         for batch, name in product(batches, names):
             contents = [changed[block] for block in put_back[name]]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from probe.analysis import units
 from probe.analysis.units import Activity
 from probe.batch import varied
 from probe.cut.cuts import cut_each
@@ -194,6 +195,41 @@ def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module])
         "dead": 3 / 16 * (act is nn.ReLU),
         "dormant": 3 / 16,
     }
+
+
+def test_activity_is_that_of_all_parts_of_all_tensors(monkeypatch):
+    """A unit that is small at many positions is dormant, and one that fires once is not dead."""
+    small = torch.full((3, 1, 100), 0.01)
+    once = torch.ones(3, 1, 1)
+    once[1] = 2
+    for at_once in (1, 1000):
+        monkeypatch.setattr(units, "_AT_ONCE", at_once)
+        activity = Activity()
+        activity.add([small, once])
+        assert activity.shares() == {
+            "units": 2,
+            "dead": 0.5,
+            "dormant": 0.5,
+        }
+
+
+class Viewed(nn.Module):
+    """A convolution whose images are viewed as rows, which channels-last ones cannot be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(2, 3, 1)
+        self.head = nn.Linear(48, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.conv(x).view(len(x), -1))
+
+
+def test_a_network_that_views_its_images_is_read_as_they_are():
+    model = Viewed()
+    x = torch.randn(8, 2, 4, 4)
+    found = feature_matrices(cut_each(model, ["conv"], x), x)["conv"][0]
+    assert torch.equal(found, outputs(model, ["conv"], x)["conv"].flatten(1))
 
 
 @pytest.mark.parametrize("shortest", [1, 6])

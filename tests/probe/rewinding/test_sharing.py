@@ -151,14 +151,21 @@ def test_analyze(
 
 
 def test_features() -> None:
-    """Of any sets of blocks put back, also where a batch is of another size."""
-    names = ["0.conv", "0", "1"]
-    model = network(2)
-    before = Earlier.of(network(1), model)
+    """Of any sets of blocks put back, also where a batch is of another size.
+
+    A cut at the larger images keeps the smaller ones upstream.
+    """
+    names = ["0.conv", "1", "3"]
+    networks = [network(seed) for seed in range(2)]
+    for each in networks:
+        each.insert(1, nn.Upsample(scale_factor=2))
+        each.insert(2, nn.AvgPool2d(2))
+    earlier, model = networks
+    before = Earlier.of(earlier, model)
     x = torch.randn(32, 4, 4, 4)
     batches = [x, x[:5]]
     cuts = cut_each(model, names, x)
-    changed = changed_blocks(blocks_of(model, cuts.facts, "3"), before, model)
+    changed = changed_blocks(blocks_of(model, cuts.facts, "5"), before, model)
     shared = SharedPasses(
         model=model,
         before=before,

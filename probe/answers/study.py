@@ -76,6 +76,7 @@ def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> A
     learned = _just_learned(matrices, learner)
     belief = [
         *_rests_on(measured, trained, forgotten, learned),
+        *_hidden_by_mean(causes),
         *_doubts(tables, learner, readout),
         *_little_room(lines),
     ]
@@ -221,6 +222,26 @@ def _rests_on(
     yield f"{trained}{ends}"
     if measured["order"].nunique() == 1 and measured["task_position"].max() > 1:
         yield "one order: a task and its position cannot be told apart"
+
+
+def _hidden_by_mean(causes: pd.DataFrame) -> Iterator[str]:
+    """Yield the layer whose share of the first and of the last task differ most, if any does.
+
+    They differ if their intervals have nothing in common.
+    """
+    shares = where(causes, quantity="attributed").set_index("feature")
+    positions = shares["task_position"]
+    first = shares[positions == positions.min()]
+    last = shares[positions == positions.max()].reindex(first.index)
+    apart = (first["low"] > last["high"]) | (last["low"] > first["high"])
+    if apart.any():
+        layer = (first["value"] - last["value"]).abs()[apart].idxmax()
+        yield (
+            f"a mean hides that {layer} accounts for "
+            f"{points(first['value'][layer])} points of task "
+            f"{positions.min():.0f} and {points(last['value'][layer])} of task "
+            f"{positions.max():.0f}"
+        )
 
 
 def _doubts(tables: Tables, learner: str, readout: str) -> Iterator[str]:

@@ -20,7 +20,7 @@ from probe.analysis.quantities import Term
 from probe.analysis.similarity import Compared
 from probe.analysis.statements import beyond_margin
 from probe.answers.record import Answer, Interval, LayerLine
-from probe.answers.study import _rests_on
+from probe.answers.study import _hidden_by_mean, _rests_on
 from probe.answers.text import cut, headline
 from probe.batch import _ends
 from probe.before_after import answer as pairs
@@ -96,6 +96,21 @@ def share(low, high, above=0.0):
     return retained(
         {"retained": estimate(low, high), "above_floor": estimate(-1, above)}
     )
+
+
+def hidden_by_mean(of_first):
+    """Return whether a layer's share of the first task is apart from that of the last, 1 to 3."""
+    shares = pd.DataFrame(
+        {
+            "quantity": "attributed",
+            "feature": "layer",
+            "task_position": [1, 2, 3],
+            "value": [of_first, 2, 2],
+            "low": [of_first, 1, 1],
+            "high": [of_first, 3, 3],
+        }
+    )
+    return any(_hidden_by_mean(shares))
 
 
 def back(low, value=1.0, new_low=0.0):
@@ -571,6 +586,7 @@ ANSWERS = [
         {1: False, 2: True},
     ),
     (has_floor_for, {1: False, 2: True}),
+    (hidden_by_mean, {0: True, 1: False, 3: False, 4: True}),
 ]
 
 

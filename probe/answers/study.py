@@ -76,8 +76,8 @@ def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> A
     learned = _just_learned(matrices, learner)
     belief = [
         *_rests_on(measured, trained, forgotten, learned),
-        *_hidden_by_mean(causes),
         *_doubts(tables, learner, readout),
+        *_hidden_by_mean(causes),
         *_little_room(lines),
     ]
     return Answer(

@@ -82,13 +82,14 @@ class Heads:
         return self._among_all(*predicted)
 
     def predict_variants(
-        self, logits: Callable[[Value], Iterable[Tensor]]
+        self, logits: Callable[[Value], Iterable[Tensor]], any_layout: bool
     ) -> list[ByHead]:
         """Predict by several variants of a network, batch by batch; see `predict`.
 
         Args:
             logits: Function that maps a batch (B, ...) to the logits (B, K) of each
                 variant.
+            any_layout: See `probe.training.evaluation.predict_each`.
         """
         variants = predict_variants(
             lambda indices, x: logits(x),
@@ -98,7 +99,7 @@ class Heads:
             None,
             self._task_of_example[self._is_tested],
             self.main,
-            any_layout=False,
+            any_layout=any_layout,
         )
         return [self._among_all(*predicted) for predicted in variants]
 

@@ -225,7 +225,7 @@ class TrainedNetwork:
             chosen = [names for names in sets if names and (len(names) == 1) == is_one]
             chosen = shared.by_beginning(chosen)
             variants = self._heads(where).predict_variants(
-                partial(shared.logits, sets=chosen)
+                partial(shared.logits, sets=chosen), self._any_layout
             )
             tested |= zip(chosen, map(self._of_main, variants), strict=True)
         return tested

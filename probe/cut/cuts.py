@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import Self, cast
 
@@ -34,7 +35,7 @@ from probe.modules import (
     frozen_in,
     unwrapped,
 )
-from probe.training.memory_format import channels_last
+from probe.training.memory_format import channels_last, same_up_to_rounding
 
 _FEW = 2  # examples that show whether a model computes its features as another does
 
@@ -189,19 +190,50 @@ class Cuts:
         Raises:
             InputError: A batch computes another feature there, see `read_at_modules`.
         """
+        for number, batch in enumerate(batches):
+            for feature, value in self._read_faster(batch):
+                yield number, feature, value
+
+    def _read_faster(self, batch: Value) -> Iterable[tuple[str, Value]]:
+        """Return each feature's value, of images channels-last if that gives the same."""
+        if self._any_layout:
+            # A rare example may send its batch down a path that needs the usual layout.
+            with suppress(Exception):
+                return list(self._read(channels_last(batch)))
+        return self._read(batch)
+
+    @cached_property
+    def _any_layout(self) -> bool:
+        """Whether images may be channels-last."""
+        return all(self._same_in_both_layouts())
+
+    def _same_in_both_layouts(self) -> list[bool]:
+        """Return whether each feature is the same if images are channels-last, up to rounding."""
+        few = first(self._trace.sample, _FEW)
+        if all(tensor.ndim != 4 for tensor in tensors(few)):
+            return [False]
+        same = []
+        try:
+            pairs = zip(self._read(few), self._read(channels_last(few)), strict=True)
+            for (_, usual), (_, other) in pairs:
+                parts = zip(tensors(usual), tensors(other), strict=True)
+                same.append(all(same_up_to_rounding(a, b) for a, b in parts))
+        except Exception:
+            # An error that is not of the layout occurs again.
+            return [False]
+        return same
+
+    def _read(self, batch: Value) -> Iterator[tuple[str, Value]]:
+        """Yield each feature's value of a batch."""
         names = _readable(self._planned)
         features = [cut.feature for cut in self._planned]
-        # Kernels for evaluation are faster on them.
-        if self._trace.any_layout:
-            batches = map(channels_last, batches)
-        for number, batch in enumerate(batches):
-            tensor_of_name = collect(self._trace, names, batch)
-            if not names <= tensor_of_name.keys():
-                tensor_of_name = read_at_modules(features, batch)
-            for feature in features:
-                shapes = feature.trace.outputs
-                rows = (shapes[n].to_rows(tensor_of_name[n]) for n in feature.readable)
-                yield number, feature.name, tuple(rows)
+        tensor_of_name = collect(self._trace, names, batch)
+        if not names <= tensor_of_name.keys():
+            tensor_of_name = read_at_modules(features, batch)
+        for feature in features:
+            shapes = feature.trace.outputs
+            rows = (shapes[n].to_rows(tensor_of_name[n]) for n in feature.readable)
+            yield feature.name, tuple(rows)
 
     def named_values(self, x: Value) -> Iterator[tuple[str, Tensor]]:
         """Yield each tensor (B, ...) of each feature's own value for a batch x, with its name."""

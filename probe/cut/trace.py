@@ -55,7 +55,7 @@ from probe.seeding import (
     stream,
 )
 from probe.training.costs import ops_counter
-from probe.training.memory_format import gains_pixelwise, same_in_both_layouts
+from probe.training.memory_format import gains_pixelwise
 
 _LEAF = tree_flatten(None)[1]
 # Functions that mix the positions of a sequence, in attention.
@@ -289,13 +289,6 @@ class Trace:
         """Return the names of the parameters and buffers among the calls."""
         groups = (self.state[call] for call in calls & self.state.keys())
         return frozenset().union(*groups)
-
-    @cached_property
-    def any_layout(self) -> bool:
-        """Whether the model gives the same on channels-last images, up to rounding."""
-        few = first(self.sample, _SMALL)
-        with full_precision(few):
-            return same_in_both_layouts(self.logits, few)
 
     @cached_property
     def is_faster_pixelwise(self) -> bool:

@@ -1,10 +1,12 @@
 """Features of networks with blocks put back, computed by passes that share work."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from probe.batch import Value
 from probe.cut.cuts import Cuts
+from probe.errors import NotKept
 from probe.rewinding.hybrids import Names
 from probe.rewinding.sharing import SharedPasses
 
@@ -12,6 +14,8 @@ from probe.rewinding.sharing import SharedPasses
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HybridCuts(Cuts):
     """Cuts of the last network, by depth, whose features are read with blocks put back.
+
+    Its other methods are about the last network itself.
 
     Attributes:
         shared: The passes.
@@ -21,19 +25,16 @@ class HybridCuts(Cuts):
     shared: SharedPasses
     put_back: Mapping[str, Names]
 
-    def feature_values(
-        self, batches: Iterable[Value]
-    ) -> Iterator[tuple[int, str, Value]]:
-        """Yield the number of the batch, the feature, and its tensors (B, ...).
+    @cached_property
+    def _any_layout(self) -> bool:
+        same = self._same_in_both_layouts()
+        # Whole passes of each hybrid have a layout of their own.
+        if any(same) and not all(same):
+            raise NotKept("hybrids differ in the layouts that they allow")
+        return all(same)
 
-        Args:
-            batches: Inputs, each one or more tensors (B, ...).
-
-        Raises:
-            NotKept: Passes of a batch cannot be shared.
-        """
+    def _read(self, batch: Value) -> Iterator[tuple[str, Value]]:
         sets = [(self.put_back[cut.facts.name], cut) for cut in self.each]
-        for number, batch in enumerate(batches):
-            values = self.shared.feature_values(batch, sets)
-            for (_, cut), value in zip(sets, values, strict=True):
-                yield number, cut.facts.name, value
+        values = self.shared.feature_values(batch, sets)
+        for (_, cut), value in zip(sets, values, strict=True):
+            yield cut.facts.name, value

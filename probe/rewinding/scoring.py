@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -28,7 +28,6 @@ from probe.training.evaluation import (
     check_repeats,
     predict_each,
 )
-from probe.training.memory_format import channels_last, same_in_both_layouts
 from probe.training.precision import products
 
 ScoreName = Literal["accuracy", "loss", "squared_error"]
@@ -194,21 +193,12 @@ class Tests:
         """Return the score of each example of a task, (n,)."""
         parts = []
         with repeatable_eval(network):
-            any_layout = self._any_layout(network, x)
             for rows in batches(x, self.batch_size):
                 batch = rows_for(network, x, rows)
-                if any_layout:
-                    batch = channels_last(batch)
                 labels = rows_for(network, y, rows)
                 with explained(batch):
                     parts.append(self.batch_scores(network, batch, labels))
         return np.concatenate(parts)
-
-    def _any_layout(self, network: nn.Module, x: Value) -> bool:
-        """Return whether batches of images may be channels-last: not for a user's score."""
-        logits = partial(self.model.class_call, network)
-        few = on_device_of(network, first(x, _FEW))
-        return not callable(self.score) and same_in_both_layouts(logits, few)
 
     def batch_scores(
         self, network: nn.Module, x: Value, y: Value, logits: Tensor | None = None

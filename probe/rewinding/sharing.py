@@ -12,7 +12,7 @@ from probe.batch import Value, identical, mapped
 from probe.cut.interface import Cut
 from probe.cut.model_call import full_precision
 from probe.cut.resuming import Passes, Starts
-from probe.errors import InputError
+from probe.errors import InputError, NotKept
 from probe.immutable import immutable
 from probe.rewinding.attributes import (
     attribute_digest,
@@ -21,7 +21,6 @@ from probe.rewinding.attributes import (
 )
 from probe.rewinding.blocks import Changed, Earlier, rewound
 from probe.rewinding.hybrids import Names
-from probe.training.memory_format import channels_last
 
 Tested = TypeVar("Tested")
 
@@ -85,7 +84,11 @@ class SharedPasses:
         """
         if all(map(self._give_same_logits, samples)):
             with self._attributes_restored():
-                return test()
+                digest = attribute_digest(self.model)
+                result = test()
+                if attribute_digest(self.model) != digest:
+                    raise NotKept("a pass that ends early leaves an attribute changed")
+                return result
         return None
 
     def logits(self, x: Value, sets: Sequence[Names]) -> Iterator[Tensor]:
@@ -95,7 +98,7 @@ class SharedPasses:
             x: The batch, (B, ...).
             sets: The sets, sorted by their beginnings.
         """
-        passes = self._passes(x)
+        passes = Passes(self.starts, self.model, self.run, x)
         for names in sets:
             yield self._logits(passes, names)
 
@@ -107,18 +110,13 @@ class SharedPasses:
 
         Args:
             x: The batch, (B, ...).
-            hybrids: The sets, sorted by their beginnings, with cuts at the features.
+            hybrids: The sets, with cuts at the features, by depth.
         """
-        passes = self._passes(x)
+        passes = Passes(self.starts, self.model, self.run, x)
         for names, cut in hybrids:
             with self._put_back(names), full_precision(x):
                 value = passes.feature_value(self._tensors(names), cut)
             yield value
-
-    def _passes(self, x: Value) -> Passes:
-        if self.starts.trace.any_layout:
-            x = channels_last(x)
-        return Passes(self.starts, self.model, self.run, x)
 
     def _logits(self, passes: Passes, names: Names) -> Tensor:
         with self._put_back(names):

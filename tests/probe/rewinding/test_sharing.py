@@ -150,6 +150,39 @@ def test_analyze(
     assert len(shared) == 3
 
 
+class Leveled(nn.Sequential):
+    """Layers that count how deep they are called, which a pass that ends early never undoes."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(*network(seed))
+        self.level = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.level += 1
+        y = super().forward(x)
+        self.level -= 1
+        return y
+
+
+def test_no_attribute_stays_changed(
+    shared: list[SharedPasses], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resuming, "_WORTH", 0)
+    data = torch.randn(32, 4, 4, 4), torch.arange(32) % 4
+    networks = {tasks_seen: Leveled(tasks_seen).eval() for tasks_seen in range(3)}
+    probe.analyze(
+        networks,
+        data,
+        data,
+        [[0, 1], [2, 3]],
+        ["0", "1"],
+        readouts=["ncm"],
+    )
+    assert [each.level for each in networks.values()] == [0, 0, 0]
+    # Tests of sets of blocks run to the end, readouts do not.
+    assert len(shared) == 1
+
+
 def test_features() -> None:
     """Of any sets of blocks put back, also where a batch is of another size.
 

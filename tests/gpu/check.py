@@ -203,7 +203,7 @@ def mix_devices(settings):
 
 def use_precisions(settings):
     """Retraining runs in each precision."""
-    network, train, test = setting()
+    network, train, test = setting(120)
     accuracy = {}
     for precision in ("fp32", "tf32", "bf16", "auto"):
         result = probe.analyze(

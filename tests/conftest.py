@@ -11,9 +11,12 @@ from hypothesis import HealthCheck, settings
 from scenarios.commands.main import main
 
 # How long an example takes is the machine's business, which may be busy with other
-# work.
+# work. Each run draws other examples.
 settings.register_profile(
-    "busy", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "busy",
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("busy")
 

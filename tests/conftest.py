@@ -26,6 +26,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: "slow" not in item.keywords)
     # A collection of garbage looks through every object, most of them those of torch.
     gc.freeze()
+    gc.set_threshold(5_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -239,6 +239,7 @@ SECOND = {"measure": WITHOUT_BLOCKS, "features": ["second"], **SEED}
 # two workers see tests/scenarios/commands/test_model_command.py.
 WAYS = [
     (CLASS, by_recorder, {}, {}),
+    (CLASS, by_recorder_and_command, {}, {}),
     (CLASS, in_memory, {}, {"orders": {"0": (0, 1, 2)}}),
     (CLASS, by_files, SEED, {"seeds": (1,)}),
     (CLASS, by_files, ORDER, {"orders": {"1": (1, 2, 0)}}),
@@ -249,6 +250,7 @@ WAYS = [
         {"measure": LINEAR, **SEED},
         {"readouts": ["linear"], "seeds": (1,)},
     ),
+    (TASK, by_recorder, {}, {}),
     (TASK, by_recorder_and_command, {}, {}),
     (TASK, by_paths, {}, {"learners": "er"}),
     (TASK, by_files, {"names": "model*", "out": "written"}, {"learners": "er"}),

@@ -11,12 +11,9 @@ from hypothesis import HealthCheck, settings
 from scenarios.commands.main import main
 
 # How long an example takes is the machine's business, which may be busy with other
-# work. Each run draws other examples.
+# work.
 settings.register_profile(
-    "busy",
-    max_examples=50,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
+    "busy", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("busy")
 

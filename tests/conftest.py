@@ -1,5 +1,6 @@
 """Shared fixtures: one torch thread, and the command line called as if it had been typed."""
 
+import gc
 import shlex
 import sys
 
@@ -20,6 +21,9 @@ settings.load_profile("busy")
 def pytest_collection_modifyitems(items):
     """Begin with the slow files: the last to begin should not be the longest."""
     items.sort(key=lambda item: "slow" not in item.keywords)
+    # A collection of garbage looks through every object, most of them those of torch.
+    gc.freeze()
+    gc.set_threshold(5_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -41,7 +41,7 @@ probe.predictions(root).to_csv(root / "rows.csv")
 def tree(tmp_path_factory):
     """Return a copy of the tree with all of the code in it."""
     copy = tmp_path_factory.mktemp("tree")
-    ignored = shutil.ignore_patterns("__pycache__", ".*")
+    ignored = shutil.ignore_patterns(".*")
     for folder in ("probe", "figures", "scenarios", "tests"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
     for file in ("pyproject.toml", "README.md"):

@@ -148,11 +148,13 @@ def settings(study: str, head: str) -> pd.DataFrame:
     )
     rows = every[every.learner.str.contains("-")]
     reference = every[every.learner == "cumulative"]
+    measured = {
+        name: accuracy_and_forgetting(rows, name) for name in rows.learner.unique()
+    }
     lines = []
-    for learner in rows.learner.unique():
+    for learner, own in measured.items():
         kind, _, setting = learner.partition("-")
-        own = accuracy_and_forgetting(rows, learner)
-        change = own - accuracy_and_forgetting(rows, f"{kind}-ours")
+        change = own - measured[f"{kind}-ours"]
         line = {
             "method": method(kind),
             "setting": setting,

@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import findings
@@ -76,7 +77,18 @@ PICTURES = {
 }
 
 
-def value(study: str, name: str, query: str, form: str) -> str:
+def rows_of(study: str, name: str) -> pd.DataFrame:
+    """Return a table of a study, or what is computed from its tables."""
+    return COMPUTED[name](study) if name in COMPUTED else table(study, name)
+
+
+def value(
+    study: str,
+    name: str,
+    query: str,
+    form: str,
+    read: Callable[[str, str], pd.DataFrame] = rows_of,
+) -> str:
     """Return one number of a study's table as text.
 
     Args:
@@ -85,11 +97,12 @@ def value(study: str, name: str, query: str, form: str) -> str:
         query: `column=value` joined by commas; `+` is a space. A row for all tasks is
             meant where `task_position` is not named.
         form: `points`, `interval` (both of fractions), `range` (two decimals), or a column.
+        read: What returns the rows.
 
     Raises:
         ValueError: Not exactly one row fits.
     """
-    rows = COMPUTED[name](study) if name in COMPUTED else table(study, name)
+    rows = read(study, name)
     if "task_position" in rows and "task_position" not in query:
         rows = rows[rows.task_position.isna()]
     for condition in query.split(","):
@@ -217,9 +230,11 @@ def ran(item: tuple) -> str:
 
 def written(text: str) -> str:
     """Return found.md or checklist.md with its numbers and generated parts made anew."""
+    # A page has many numbers of a table.
+    read = cache(rows_of)
 
     def number(match: re.Match[str]) -> str:
-        return match[1] + value(*match[2].split()) + match[3]
+        return match[1] + value(*match[2].split(), read) + match[3]
 
     def block(match: re.Match[str]) -> str:
         content = studies() if match[2] == "studies" else checklist(match[3].strip())

@@ -342,9 +342,9 @@ def _digits(_: Location) -> Dataset:
     # Read as scikit-learn reads it, whose import takes half a second.
     sklearn = distribution("scikit-learn")
     file = sklearn.locate_file("sklearn/datasets/data/digits.csv.gz")
-    table = np.loadtxt(str(file), delimiter=",")
+    table = np.loadtxt(str(file), np.int64, delimiter=",")
     images = table[:, :-1].reshape(-1, 1, 8, 8) / 16
-    return _split("digits", images, table[:, -1].astype(np.int64))
+    return _split("digits", images, table[:, -1])
 
 
 def _breast_cancer(_: Location) -> Dataset:

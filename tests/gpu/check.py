@@ -203,7 +203,7 @@ def mix_devices(settings):
 
 def use_precisions(settings):
     """Retraining runs in each precision."""
-    network, train, test = setting()
+    network, train, test = setting(120)
     accuracy = {}
     for precision in ("fp32", "tf32", "bf16", "auto"):
         result = probe.analyze(
@@ -218,7 +218,7 @@ def use_precisions(settings):
 
 def use_caches(settings):
     """Values in memory, mapped and recomputed give the same, on a GPU but for the last digits."""
-    network, train, test = setting()
+    network, train, test = setting(120)
     with TemporaryDirectory() as folder:
         mapped = CacheSettings(budget=0, scratch=Path(folder))
         texts = {

@@ -227,17 +227,14 @@ def test_metrics_of_layers_are_those_of_each_run_s_matrix(world):
 
 
 def values_at(network, feature, x):
-    """The feature of each example in eval mode, the network run up to it, one by one."""
+    """The feature of all examples in eval mode, the network run up to it, stage by stage."""
     network = copy.deepcopy(network).eval()
     with torch.no_grad():
-        each = []
-        for one in x.split(1):
-            for name, stage in network.named_children():
-                one = stage(one)
-                if name == feature:
-                    break
-            each.append(one.flatten())
-        return torch.stack(each).double()
+        for name, stage in network.named_children():
+            x = stage(x)
+            if name == feature:
+                break
+        return x.flatten(1).double()
 
 
 def by_class_means(world, network, feature):
@@ -266,7 +263,7 @@ def by_outputs(world, network, learned):
 
 
 def test_rows_are_the_accuracies_of_the_networks_in_eval_mode(world):
-    """By class means at every layer, and by the output, example by example."""
+    """By class means at every layer, and by the output."""
     y = world.test[1].numpy()
     compared = 0
     for (kind, seed, names), network in world.networks.items():

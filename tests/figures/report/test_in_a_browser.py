@@ -46,8 +46,9 @@ def unfold(page):
     )
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")]
+)
 @pytest.mark.parametrize("name", ["run.html", "pair.html"])
 def test_it_asks_for_nothing_and_everybody_can_read_it(
     browser, folder, name, width, scheme

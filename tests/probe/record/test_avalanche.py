@@ -274,6 +274,8 @@ def test_the_program_of_the_docs_goes_from_a_stream_to_the_page(
     monkeypatch.setattr(
         streams, "RotatedMNIST", partial(RotatedMNIST, dataset_root=root)
     )
+    # Instead of a thousand.
+    monkeypatch.setattr("probe.training.recipe.LEAST_STEPS", 50)
     exec(compile(program, str(PAGE), "exec"), {})
     assert re.search(
         r"^features +-?\d+\.\d +\[.*\d+\.\d$", capsys.readouterr().out, re.MULTILINE

@@ -83,7 +83,7 @@ def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
 
 def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
     given = probed(f'{ALONE}readouts.linear = "ends"').replace(
-        "[learners.finetune]", "[learners.fel]"
+        "[learners.finetune]", "[learners.fel]\nunits = 200"
     )
     tiny = Tiny(tmp_path / "tiny").ran(
         given.replace('features = ["hidden1"]', ""), seeds=2

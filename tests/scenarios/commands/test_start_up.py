@@ -24,16 +24,19 @@ HEAVY = (
     "matplotlib",
 )
 
-# Runs the command line in a process of its own and reports which packages are loaded
-# then.
+# Runs command lines in a process of its own and reports their exit codes, and which
+# packages are loaded then.
 RUN = f"""
-import json, sys
+import json, shlex, sys
 from scenarios.commands.main import main
-sys.argv[:1] = ["probe"]
-try:
-    main()
-except SystemExit as stop:
-    print(json.dumps([stop.code, *(name for name in {HEAVY} if name in sys.modules)]))
+codes = []
+for line in sys.argv[1:] or [""]:
+    sys.argv = ["probe", *shlex.split(line)]
+    try:
+        main()
+    except SystemExit as stop:
+        codes.append(stop.code)
+print(json.dumps([*codes, *(name for name in {HEAVY} if name in sys.modules)]))
 """
 IMPORT = """
 import json, sys
@@ -63,8 +66,8 @@ def python(code, *arguments):
 
 def test_help_imports_nothing_heavy_and_metrics_numpy_alone(tmp_path):
     (tmp_path / "R.csv").write_text("0.9,0.1\n0.5,0.8\n")
-    assert python(RUN, "run", "--help") == [0]
-    assert python(RUN, "metrics", tmp_path / "R.csv") == [0, "numpy"]
+    assert python(RUN, "run --help") == [0]
+    assert python(RUN, f"metrics {tmp_path}/R.csv") == [0, "numpy"]
 
 
 def test_what_computes_nothing_loads_no_torch(tmp_path):
@@ -74,10 +77,9 @@ def test_what_computes_nothing_loads_no_torch(tmp_path):
     carried_out(work, jobs_in(work)[0])
     assert list(work.root.rglob("after-*.pt"))
     run = "reference:digits"
-    for command in (["status", work.root], ["list"], ["compare", run, run]):
-        code, *loaded = python(RUN, *command)
-        assert code == 0
-        assert "torch" not in loaded
+    seen = python(RUN, f"status {work.root}", "list", f"compare {run} {run}")
+    assert seen[:3] == [0, 0, 0]
+    assert "torch" not in seen
 
 
 def test_a_shell_completes_a_command_without_torch(monkeypatch):
@@ -93,7 +95,7 @@ def test_a_shell_completes_a_command_without_torch(monkeypatch):
 
 def test_a_plan_is_shown_before_anything_is_imported_that_trains_or_draws(tmp_path):
     """Neither torch's compiler nor scikit-learn, pandas or matplotlib, each up to a second."""
-    seen = python(RUN, "run", "digits", "--dry-run", "--out", tmp_path / "out")
+    seen = python(RUN, f"run digits --dry-run --out {tmp_path}/out")
     assert seen == [0, "torch", "numpy", "scipy"]
 
 

@@ -11,7 +11,7 @@ TAU = 0.025
 """The largest score of a dormant unit."""
 
 
-_AT_ONCE = 2**20  # numbers
+_AT_ONCE = 2**20  # numbers that are counted together
 
 
 class Activity:
@@ -30,7 +30,7 @@ class Activity:
             units = value.shape[1]
             counts = torch.zeros(units, dtype=torch.int64, device=value.device)
             sums = torch.zeros(units, dtype=torch.float64, device=value.device)
-            # What a cache holds at a time: five times as fast.
+            # In parts that fit a cache: up to five times as fast.
             for part in value.split(max(1, _AT_ONCE // max(1, first.numel()))):
                 counts += (part != first).sum((0, 2))
                 sums += part.abs().sum((0, 2), dtype=torch.float64)

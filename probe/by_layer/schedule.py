@@ -152,7 +152,7 @@ def _hybrid_passes(keys: Iterable[Key], poolings: Poolings) -> Iterator[HybridPa
     since = attrgetter("readout.since")
     for tasks_seen, group in groupby(sorted(keys, key=since), since):
         sets: list[Key] = []
-        # Each holds as many matrices as there are features.
+        # In two passes, as each holds a matrix of every feature.
         block: list[Key] = []
         upstream: list[Key] = []
         for key in group:

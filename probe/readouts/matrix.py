@@ -224,10 +224,10 @@ def _one_pass(
     column = tensors(x)[0]
     count = len(column)
     size = batch_size or batch_size_for(x, column.device)
-    facts = {facts.name: facts.value for facts in cuts.facts}
+    value_of = {facts.name: facts.value for facts in cuts.facts}
     matrix_of = {
         name: column.new_empty((count, _width(layouts[name])), dtype=torch.float32)
-        for name in facts
+        for name in value_of
     }
     for start in range(0, count, size):
         where = slice(start, min(start + size, count))
@@ -242,7 +242,7 @@ def _one_pass(
                     rows.append(layout.rows(examples, batch_mask))
                 torch.cat(rows, 1, out=matrix_of[name][where])
                 if activities is not None:
-                    units = list(map(_by_unit, facts[name], tensors(value)))
+                    units = list(map(_by_unit, value_of[name], tensors(value)))
                     activities.setdefault(name, Activity()).add(units)
     return matrix_of
 

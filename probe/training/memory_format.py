@@ -55,7 +55,7 @@ def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
         b = function(mapped(channels_last(few), torch.clone))
         return same_up_to_rounding(a, b)
     except Exception:
-        # An error here occurs again, and is reported, in the passes that count.
+        # An error that is not of the layout occurs again, in the passes that count.
         return False
 
 

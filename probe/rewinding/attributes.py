@@ -188,7 +188,7 @@ def attribute_digest(model: nn.Module) -> str:
 def _set(model: nn.Module, key: Attribute, value: object) -> None:
     """Set an attribute as it was saved, past the setters of properties and of torch."""
     attributes = vars(model.get_submodule(key.module))
-    if value is ABSENT:
+    if isinstance(value, _Absent):
         attributes.pop(key.name, None)
     else:
         attributes[key.name] = value

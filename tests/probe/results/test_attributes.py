@@ -88,3 +88,13 @@ def test_what_cannot_be_put_back_withholds_causes_and_own_change():
     # Healthy networks have both.
     both = set(analyzed(trained()).layers()["quantity"])
     assert both >= {"own", "inherited"}
+
+
+def test_an_attribute_that_only_the_last_network_has_is_put_back_to_that_of_the_class():
+    networks = trained()
+    expected = probe.causes(networks, [TEST, TEST], features=["hidden1", "hidden2"])
+    for network in networks.values():
+        network.__class__ = type("Masked", (Masked,), {"mask": networks[1].mask})
+    del networks[1].mask
+    table = probe.causes(networks, [TEST, TEST], features=["hidden1", "hidden2"])
+    assert table.equals(expected)

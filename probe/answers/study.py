@@ -13,7 +13,7 @@ import pandas as pd
 
 from probe.analysis.statements import WITHHELD
 from probe.answers.record import Answer, Interval, LayerLine
-from probe.tables.layer_text import is_part, points
+from probe.tables.layer_text import interval, is_part, points
 from probe.tables.matrices import Matrices
 from probe.tables.note_text import listed, note_sentences
 from probe.tables.schemas import CONTROLS, TRAINING, Tables
@@ -237,10 +237,9 @@ def _hidden_by_mean(causes: pd.DataFrame) -> Iterator[str]:
     if apart.any():
         layer = (first["value"] - last["value"]).abs()[apart].idxmax()
         yield (
-            f"a mean hides that {layer} accounts for "
-            f"{points(first['value'][layer])} points of task "
-            f"{positions.min():.0f} and {points(last['value'][layer])} of task "
-            f"{positions.max():.0f}"
+            f"a mean hides that {layer} accounts for {interval(first.loc[layer])} "
+            f"points of task {positions.min():.0f} and {interval(last.loc[layer])} "
+            f"of task {positions.max():.0f}"
         )
 
 

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 import probe
 from probe.by_layer.probing import Measure
 from probe.cut import resuming
-from probe.cut.cuts import cut_each
+from probe.cut.cuts import Cuts, cut_each
 from probe.cut.resuming import Starts
-from probe.errors import InputError
+from probe.errors import InputError, NotKept
 from probe.rewinding.blocks import Earlier, blocks_of, changed_blocks, rewound
 from probe.rewinding.hybrid_cuts import HybridCuts
 from probe.rewinding.hybrids import sets_of
@@ -181,6 +181,24 @@ def test_no_attribute_stays_changed(
     assert [each.level for each in networks.values()] == [0, 0, 0]
     # Tests of sets of blocks run to the end, readouts do not.
     assert len(shared) == 1
+
+
+def test_hybrids_that_allow_different_layouts_are_read_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = network(1)
+    cuts = cut_each(model, ["0"], torch.randn(8, 4, 4, 4))
+    shared = SharedPasses(
+        model=model,
+        before=Earlier.of(model, model),
+        changed={},
+        starts=Starts.at(cuts.each),
+        run=model,
+    )
+    hybrids = HybridCuts(each=cuts.each, shared=shared, put_back={"0": ()})
+    monkeypatch.setattr(Cuts, "_same_in_both_layouts", lambda cuts: [True, False])
+    with pytest.raises(NotKept, match="layouts"):
+        list(hybrids.feature_values([torch.randn(8, 4, 4, 4)]))
 
 
 def test_features() -> None:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from probe.record.recorder import Recorder as Recorder
     from probe.results.analysis import Analysis as Analysis
     from probe.results.analyze import analyze as analyze
+    from probe.results.example_causes import example_causes as example_causes
     from probe.results.load import load as load, predictions as predictions
     from probe.retrain import (
         cache_plan as cache_plan,
@@ -70,6 +71,7 @@ _HOMES = {
     "data": "probe.extensions",
     "Diff": "probe.before_after.result",
     "diff": "probe.before_after.comparison",
+    "example_causes": "probe.results.example_causes",
     "learner": "probe.extensions",
     "load": "probe.results.load",
     "metric": "probe.extensions",

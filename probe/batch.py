@@ -35,7 +35,7 @@ def gather(rows: Rows | Value, indices: Tensor, on_cpu: Tensor | None = None) ->
 
     Args:
         rows: N rows, or tensors (N, ...).
-        indices: (B,) int64, from 0, on the data's device.
+        indices: (B,) int64, from 0; those on the data's device wait for nothing.
         on_cpu: The same indices on the CPU, so that rows that are read there wait for
             no device.
 
@@ -50,7 +50,9 @@ def gather(rows: Rows | Value, indices: Tensor, on_cpu: Tensor | None = None) ->
         host = indices if on_cpu is None else on_cpu
         return mapped(
             rows,
-            lambda x: x.index_select(0, host if isinstance(x, FileRows) else indices),
+            lambda x: x.index_select(
+                0, host if isinstance(x, FileRows) else indices.to(x.device)
+            ),
         )
     return rows[indices]
 

@@ -175,6 +175,7 @@ class Examples(Labeled, Generic[X]):
 
     def _with_rows(self, x: Value, indices: Tensor) -> "Examples[X]":
         """Return examples with inputs x (n, ...), and the labels and tasks at `indices` (n,)."""
+        indices = indices.to(self.y.device)
         examples = self.changed(x=x, y=self.y.index_select(0, indices))
         if self.task is None:
             return examples

@@ -206,6 +206,6 @@ def _model_and_data(
     if tasks is not None:
         check_tasks(tasks, len(class_order) or data.classes)
     orders = {run.order for run in loader.checkpoints.runs}
-    build = partial(build_model, loader.data, cast(Any, model.fresh))
+    build = partial(build_model, loader.network, cast(Any, model.fresh))
     model, examples = make_task_aware(model, assign_tasks(splits, tasks), build, orders)
     return model, Scenario.of_examples(data.name, examples)

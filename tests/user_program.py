@@ -67,6 +67,7 @@ print(
 )
 print(*probe.cache_plan(build(), names, sample, (60, 10)))
 R, rows = found.R.values.tolist(), probe.predictions(found)["predicted"]
+lost = probe.example_causes(found, "loss")["lost"].sum()
 tasks = [(torch.zeros(4, 4), torch.arange(4) % 2)]
 print(probe.causes({1: build()}, tasks, lambda net, x, y: net(x)[:, 0])["value"])
 watch = probe.Watch(old=(X, Y), tolerate=0.05)

@@ -28,7 +28,7 @@ from probe.answers.text import answers_as_text, cut, headline
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
 from probe.tables.compared import compared_sheets
-from probe.tables.folder import read_tables
+from probe.tables.folder import by_name, read_tables
 from probe.tables.layer_text import word_of
 from probe.tables.schemas import CAUSE_VERDICTS, CONTROLS, Tables
 from probe.tables.sheets import Sheet
@@ -57,11 +57,7 @@ def write_report(
         InputError: Tables are missing or cannot be read, or a learner is unknown.
         NotWritten: The file cannot be written.
     """
-    folders = {directory.resolve().name: directory for directory in directories}
-    if len(folders) < len(directories):
-        raise InputError(
-            "two of the directories have the same name: rename one of them"
-        )
+    folders = by_name(directories)
     runs = {name: read_tables(folder) for name, folder in folders.items()}
     settings = {name: _settings(folder) for name, folder in folders.items()}
     write_text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import numpy as np
 from torch import nn
 
 from probe.arguments import checked
@@ -176,6 +177,7 @@ def _carry_out(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
         block_changes=evidence.changes,
         measured=evidence.measured,
         readouts=evidence.readouts,
+        of_examples=[*two.quantities.by_block(np.flatnonzero(setting.is_old))],
         open_block=open_block,
     )
 

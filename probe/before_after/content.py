@@ -1,9 +1,10 @@
 """Content: how well a linear readout of each block tells the classes, before and after."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
 
 from probe.analysis.intervals import Estimate
 from probe.analysis.variance import Floats
@@ -18,6 +19,7 @@ from probe.modules import named_state
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.readout import Linear, read
 from probe.rewinding.data import Pair
+from probe.rewinding.scoring import on_device_of
 from probe.training.fresh_weights import without_rule
 
 SAMPLE = 8
@@ -62,7 +64,8 @@ def contents(
         tests: The test examples, `old` and perhaps `new`.
         seed: The seed of the fresh weights.
     """
-    train = joined(stored.sets)
+    train = _on_device(models.after, joined(stored.sets))
+    tests = {name: _on_device(models.after, pair) for name, pair in tests.items()}
     sample = varied(train[0], SAMPLE)
     model = models.model
     right = []
@@ -89,6 +92,12 @@ def contents(
                 change=interval(last - first, is_accuracy=True),
                 untrained=untrained,
             )
+
+
+def _on_device(network: nn.Module, pair: Pair) -> Pair:
+    """Return examples on the device of a network."""
+    x, y = pair
+    return on_device_of(network, x), cast(Tensor, on_device_of(network, y))
 
 
 def _untrained_network(models: TwoModels, x: Value, seed: int) -> list[nn.Module]:

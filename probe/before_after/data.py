@@ -46,7 +46,7 @@ class Stored:
             order = permutation(len(y), stream(seed, "stored", number))
             indices = order[: PER_TARGET * k]
             if self.has_classes:
-                labels = y[order]
+                labels = y.cpu()[order]
                 few = [(labels == label).nonzero()[:k, 0] for label in labels.unique()]
                 indices = order[torch.cat(few)]
             parts.append((gather(x, indices), y[indices]))

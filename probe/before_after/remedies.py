@@ -192,7 +192,8 @@ class Workshop:
 
     def outputs(self) -> Iterator[Remedy]:
         """Test the network with its outputs renamed, and with a bias for each class."""
-        x, y = self._fitted
+        x, labels = self._fitted
+        y = labels.cpu()
         logits = outputs_on(self.after, x, self.class_call)
         order = best_renaming(logits, y)
         yield self._with_outputs(

@@ -1,6 +1,6 @@
 """The result of a comparison: the answer, its tables, and what can be asked further."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ class Diff:
     block_changes: Sequence[BlockChange]
     measured: Sequence[Measured]
     readouts: Sequence[Content]
+    of_examples: Sequence[Mapping[str, Any]]
     open_block: "Callable[[str], pd.DataFrame]"
 
     def __str__(self) -> str:
@@ -93,6 +94,20 @@ class Diff:
             *_with_ends("before", "after", "change", "untrained"),
         ]
         return _table(self.readouts, columns)
+
+    @property
+    def examples(self) -> "pd.DataFrame":
+        """A row for each block and `example`, its position in `old`; none if causes are withheld.
+
+        Of the example's score, what was `lost`; what of that is `attributed` to the
+        block's change; what putting only the block back returns (`restored`), and what
+        only its change breaks (`broken`). Their means are those of `causes`.
+        """
+        import pandas as pd
+
+        columns = ["feature", "example", "lost", "attributed", "restored", "broken"]
+        frames = [pd.DataFrame(block) for block in self.of_examples]
+        return pd.concat(frames or [pd.DataFrame(columns=columns)], ignore_index=True)
 
     @checked
     def inside(self, block: str) -> "pd.DataFrame":

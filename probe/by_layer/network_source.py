@@ -234,6 +234,7 @@ class JobNetworks:
         checkpoint = self.results.load_checkpoint(self.job.last)
         if checkpoint and checkpoint.learner:
             model.load_state_dict(checkpoint.model)
+            self.results.continue_from(checkpoint)
             return TrainingCost.of_state(dict(checkpoint.learner))
         recipe = self.description.recipe
         with located("all tasks"):

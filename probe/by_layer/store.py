@@ -442,6 +442,9 @@ class InMemory:
         model, learner = copy.deepcopy((dict(model), dict(learner)))
         self.checkpoints[tasks_seen] = Checkpoint(model, learner, code="")
 
+    def continue_from(self, checkpoint: Checkpoint) -> None:
+        """Do nothing: the checkpoints in memory are this process's own."""
+
 
 Results = Store | InMemory
 """The measurements of one job, and the networks trained for it."""

@@ -117,7 +117,8 @@ def _mask_in(x: Value) -> Tensor | None:
     """Return the positions (N, L) that a mask among the inputs keeps, None without a mask.
 
     A mask has `mask` in its name, and is of 0 and 1, or 0 where positions are kept and
-    negative elsewhere; with `pad` in its name 1 is padding, as in torch. Among inputs
+    negative elsewhere; with `pad` in its name 1 is padding, as in torch. One that would
+    keep nothing, as the latter of 0 only, drops nothing. Among inputs
     without names, it has the shape of token ids, all of which are the same where it
     drops positions.
     """
@@ -126,7 +127,8 @@ def _mask_in(x: Value) -> Tensor | None:
     if isinstance(x, Mapping):
         for name, tensor in x.items():
             if "mask" in name and _may_be_mask(tensor):
-                return (tensor == 0) == ("pad" in name or bool((tensor < 0).any()))
+                kept = (tensor == 0) == ("pad" in name or bool((tensor < 0).any()))
+                return kept if kept.any() else ~kept
         return None
     for tensor in filter(_may_be_mask, x):
         for ids in x:

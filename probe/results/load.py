@@ -95,16 +95,29 @@ def predictions(source: Analysis | str | Path) -> pd.DataFrame:
         >>> rows[["example", "task_position", "label"]].values[:3].tolist()
         [[0, 1, 0], [1, 2, 1], [2, 1, 0]]
     """
+    return records_of(source).to_frame()
+
+
+def records_of(source: Analysis | str | Path) -> Records:
+    """Return the records of a run directory, the folder of a saved analysis, or an analysis.
+
+    Raises:
+        InputError: There are none.
+
+    Warns:
+        UserWarning: A file is corrupt, and was set aside.
+    """
     if isinstance(source, str | Path) and is_run_directory(root := Path(source)):
         before = quarantine_notes(root)
-        rows = Records.read(root).to_frame()
+        records = Records.read(root)
         for note in set(quarantine_notes(root)).difference(before):
-            warnings.warn(f"rows are missing until the next run: {note}", stacklevel=3)
-        return rows
+            # The warning points to the caller of a function that is decorated.
+            warnings.warn(f"rows are missing until the next run: {note}", stacklevel=4)
+        return records
     result = load(source) if isinstance(source, str | Path) else source
     if not isinstance(result, Analysis) or result.records is None:
         where = source if isinstance(source, str | Path) else "this result"
         raise InputError(
             f"{where} holds no predictions: give a run directory or an analysis"
         )
-    return result.records.to_frame()
+    return result.records

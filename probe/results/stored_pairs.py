@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from probe.rewinding.correspondence import correspondence_doubt, relations_in
 from probe.rewinding.estimates import Quantities
 from probe.rewinding.hybrids import Rewinding
 from probe.rewinding.pairs import deficit_doubt, law_failure, quantities_of
-from probe.stored_names import blocks_in
+from probe.stored_names import blocks_in, name_of_blocks
 
 StoredPairs = Mapping[str, Mapping[int, "StoredPair"]]
 """Pairs by the job's name and the number of tasks that the earlier network has learned."""
@@ -56,10 +57,16 @@ class StoredPair:
                 "its file does not predict what was recorded: files hold no attributes"
             )
         saved = self.saved.predicted[head]
-        compared = self._of_task & np.isin(saved, self._competing)
-        everything = max(self.rewound.predicted, key=lambda name: len(blocks_in(name)))
-        put_back = self.rewound.predicted[everything]
+        compared = self.of_task & np.isin(saved, self._competing)
+        put_back, _ = self.predicted
         return law_failure(saved[compared], put_back[compared], self.rewound.notes)
+
+    @property
+    def predicted(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The predicted classes, (N,): with all blocks put back, and with none."""
+        by_blocks = self.rewound.predicted
+        everything = max(by_blocks, key=lambda name: len(blocks_in(name)))
+        return by_blocks[everything], by_blocks[name_of_blocks(())]
 
     @cached_property
     def doubt(self) -> str:
@@ -91,7 +98,7 @@ class StoredPair:
         )
 
     @property
-    def _of_task(self) -> NDArray[np.bool_]:
+    def of_task(self) -> NDArray[np.bool_]:
         """Whether each test example is of the earlier network's task."""
         return np.asarray(self.rewound.test.tasks == self.job.tasks[self.j - 1])
 
@@ -107,7 +114,7 @@ class StoredPair:
                 blocks_in(name): _scores(self.rewound, name, score)
                 for name in self.rewound.predicted
             },
-            of_task=self._of_task,
+            of_task=self.of_task,
             limit=self.predictions.plan.hybrids,
             seed=self.job.seed,
         )

@@ -114,7 +114,8 @@ def _runs_above_offline(predictions: Predictions) -> dict[str, list[Job]]:
         difference = {
             seed: mean - pra_of_run[offline[seed].name] for seed, mean in means.items()
         }
-        n = sum(sum(predictions.test_sizes(offline[seed])) for seed in difference)
+        # All seeds are tested on the same examples.
+        n = sum(predictions.test_sizes(jobs[0]))
         if difference and fmean(difference.values()) > _least_visible(
             means, difference, n
         ):

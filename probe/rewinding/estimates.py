@@ -74,6 +74,25 @@ class Quantities:
             withheld="; ".join(reasons),
         )
 
+    def by_block(self, examples: NDArray[np.integer]) -> Iterator[dict[str, Any]]:
+        """Yield what the change of each block did to some examples of a single network, as columns.
+
+        Nothing is yielded where anything is withheld.
+
+        Args:
+            examples: Their positions among the N test examples.
+        """
+        if self.withheld:
+            return
+        for block, quantity in self.values:
+            if quantity != "attributed":
+                continue
+            lost = self.values["", "lost"][examples]
+            columns = {"feature": block, "example": examples, "lost": lost}
+            for name in ("attributed", "restored", "broken"):
+                columns[name] = self.values[block, name][examples]
+            yield columns
+
 
 @immutable(eq=False)
 class Estimation:

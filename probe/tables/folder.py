@@ -7,7 +7,7 @@ same tables under the same names.
 import json
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from os.path import isfile
 from pathlib import Path
@@ -110,6 +110,16 @@ def read_folder(folder: Path) -> Saved:
         tables=read_tables(folder),
         arrays=arrays,
     )
+
+
+def by_name(directories: Sequence[Path]) -> dict[str, Path]:
+    """Return directories by their names; raises InputError if two have the same."""
+    folders = {directory.resolve().name: directory for directory in directories}
+    if len(folders) < len(directories):
+        raise InputError(
+            "two of the directories have the same name: rename one of them"
+        )
+    return folders
 
 
 def read_tables(folder: Path, names: Collection[str] = SCHEMAS) -> Tables:

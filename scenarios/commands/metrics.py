@@ -165,7 +165,7 @@ def _with_costs(
         key = f"cl_score[{name}]"
         # Every score needs all criteria.
         if missing:
-            reasons[f"diaz_rodriguez.{key}"] = f"not measured: {', '.join(missing)}"
+            reasons[f"diaz_rodriguez.{key}"] = f"needs {', '.join(missing)}"
             paper[key] = None
         else:
             paper[key] = cl_score(cast(dict[str, float], criteria), weights)

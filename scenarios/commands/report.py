@@ -56,12 +56,12 @@ def _write_answers(
     from probe.answers.study import answers
     from probe.answers.text import as_markdown
     from probe.results.run_directory import next_of
-    from probe.tables.folder import read_tables
+    from probe.tables.folder import by_name, read_tables
 
     answers_of = {}
-    for folder in folders:
+    for name, folder in by_name(folders).items():
         of_run = answers(read_tables(folder), next_of(folder))
-        answers_of[folder.name] = [
+        answers_of[name] = [
             answer for answer in of_run if chosen is None or answer.method in chosen
         ]
     if path.suffix == ".json":

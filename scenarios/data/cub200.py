@@ -56,8 +56,8 @@ def prepare_cub200(
         x = _read(features, len(paths))
     # Classes are numbered from 0, in the order of their list.
     classes = {number: k for k, number in enumerate(names)}
-    y = torch.tensor([classes[label] for label in labels.values()])
-    rows = torch.tensor([flag == "1" for flag in is_train.values()])
+    y = torch.tensor([classes[labels[image]] for image in paths])
+    rows = torch.tensor([is_train[image] == "1" for image in paths])
     train = Examples(x[rows], y[rows])
     test = Examples(x[~rows], y[~rows])
     write_features(out, train, test, [*names.values()])

@@ -412,6 +412,34 @@ def read_checkpoints(settings):
     return "both ways"
 
 
+def compare_two(settings):
+    """Networks are compared, trained and watched with data on the device and elsewhere."""
+    network, train, test = setting(120)
+    later = deepcopy(network)
+    later[-1].weight.data.neg_()
+    networks = settings.to_device(network), settings.to_device(later)
+    tables = []
+    for device in (settings.device, torch.device("cpu")):
+        (x, y), (stored_x, stored_y) = [
+            (x.to(device), y.to(device)) for x, y in (test, train)
+        ]
+        old, new = (x[:30], y[:30]), (x[30:], y[30:])
+        result = probe.diff(*networks, old, new, train=(stored_x, stored_y))
+        tables.append(result.remedies)
+        with TemporaryDirectory() as folder:
+            recorder = probe.Recorder(
+                folder,
+                networks[0],
+                (x, y),
+                TASKS,
+                train=(stored_x, stored_y),
+                layers=["2"],
+                every=1,
+            )
+            recorder.after_step()
+    return "the same" if tables[0].equals(tables[1]) else "differ in last digits"
+
+
 CHECKS = (
     name_device,
     draw_weights,
@@ -428,6 +456,7 @@ CHECKS = (
     probe_transformer,
     run_two_workers,
     read_checkpoints,
+    compare_two,
     run_ray,
 )
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
+import probe
 from probe.metrics.scorecard import scorecard
 from tests.laws.tables import OUTPUT, POSITION, accuracies, table
 from tests.laws.worlds import NAMES, ORDERS, TASKS, T, of_networks, of_study
@@ -320,21 +321,24 @@ def put_together(network, earlier, names):
 
 
 class Causes:
-    """What the blocks of a network do to its accuracy on each task, one hybrid at a time."""
+    """What the blocks of a network do to each test example, one hybrid at a time."""
 
     def __init__(self, world):
         self.x, y = world.test
         self.y = y.numpy()
         self.blocks = (*world.features, OUTPUT)
-        shares = [np.isin(self.y, task) / np.isin(self.y, task).sum() for task in TASKS]
-        self.weights = np.stack(shares)
+        self.of_task = np.stack([np.isin(self.y, task) for task in TASKS])
 
-    def accuracies(self, network, learned):
-        """Return the accuracy on each task, among the classes learned."""
+    def means(self, values):
+        """Return the mean of each task's values."""
+        return self.of_task @ values / self.of_task.sum(1)
+
+    def predicted(self, network, learned):
+        """Return the predictions among the classes learned."""
         with torch.no_grad():
             scores = copy.deepcopy(network).eval()(self.x)
         scores[:, unseen(learned)] = -torch.inf
-        return self.weights @ (scores.argmax(1).numpy() == self.y)
+        return scores.argmax(1).numpy()
 
     def prefixes(self, names, tensors):
         """Return how the tensors of some blocks begin: the output's are those of no other."""
@@ -345,18 +349,16 @@ class Causes:
         return tuple(prefixes)
 
     def pieces(self, before, last, order, j):
-        """Return each quantity of each block, of the task that was learned at j."""
-        task = order[j - 1]
+        """Return each quantity of each block, (N,), since the task that was learned at j."""
         tensors = last.state_dict()
-        scores = {}
+        value = {}
         for size in range(len(self.blocks) + 1):
             for names in map(frozenset, combinations(self.blocks, size)):
                 hybrid = put_together(last, before, self.prefixes(names, tensors))
-                scores[names] = self.accuracies(hybrid, order)
-        value = {names: by_task[task] for names, by_task in scores.items()}
+                value[names] = 1.0 * (self.predicted(hybrid, order) == self.y)
         every = frozenset(self.blocks)
         none = frozenset()
-        first = self.accuracies(before, order[:j])[task]
+        first = self.predicted(before, order[:j]) == self.y
         found = {
             ("lost", ""): value[every] - value[none],
             ("competition", ""): first - value[every],
@@ -366,10 +368,10 @@ class Causes:
             own = frozenset({block})
             joined = [frozenset(o[: o.index(block)]) for o in permutations(self.blocks)]
             gains = [value[names | own] - value[names] for names in joined]
-            found["attributed", block] = np.mean(gains)
+            found["attributed", block] = np.mean(gains, axis=0)
             found["restored", block] = value[own] - value[none]
             found["broken", block] = value[every] - value[every - own]
-            found["net", block] = (scores[own] - scores[none]).mean()
+            found["net", block] = found["restored", block]
         return found
 
 
@@ -381,8 +383,10 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world):
         for seed, order in product(range(world.seeds), ORDERS.values()):
             *earlier, last = after_each_task(world, learner, seed, order)
             for j, before in enumerate(earlier, 1):
-                for name, value in causes.pieces(before, last, order, j).items():
-                    cells[*name, str(j)].append(value)
+                for name, values in causes.pieces(before, last, order, j).items():
+                    means = causes.means(values)
+                    mean = means.mean() if name[0] == "net" else means[order[j - 1]]
+                    cells[*name, str(j)].append(mean)
         expected = {name: np.mean(values) for name, values in cells.items()}
         for quantity, block, _ in cells:
             positions = [expected[quantity, block, str(j)] for j in range(1, T)]
@@ -392,6 +396,40 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world):
         assert got.keys() == expected.keys()
         for key in got:
             assert got[key] == pytest.approx(expected[key], **CLOSE), (learner, key)
+
+
+def test_causes_of_an_example_are_those_of_networks_put_together_apart(world):
+    causes = Causes(world)
+    frame = probe.example_causes(world.folder)
+    place = ["learner", "order", "seed", POSITION, "feature"]
+    rows = set()
+    for learner, seed, (name, order) in product(
+        world.learners, range(world.seeds), ORDERS.items()
+    ):
+        *earlier, last = after_each_task(world, learner, seed, order)
+        for j, before in enumerate(earlier, 1):
+            pieces = causes.pieces(before, last, order, j)
+            of_task = np.flatnonzero(causes.of_task[order[j - 1]])
+            for block in causes.blocks:
+                columns = [learner, name, seed, j, block]
+                got = frame[(frame[place] == columns).all(axis=1)]
+                rows.update(got.index)
+                assert got["label"].tolist() == causes.y[of_task].tolist()
+                after = causes.predicted(last, order)[of_task]
+                assert got["after"].tolist() == after.tolist()
+                put_back = causes.predicted(before, order)[of_task]
+                assert got["before"].tolist() == put_back.tolist()
+                for quantity in ("attributed", "restored", "broken"):
+                    piece = pieces[quantity, block][of_task]
+                    assert got[quantity].tolist() == pytest.approx(piece)
+                assert got["lost"].tolist() == pieces["lost", ""][of_task].tolist()
+    assert rows == set(frame.index)
+    answers = probe.predictions(world.folder).query(
+        f"readout == '' and tasks_seen == {T}"
+    )
+    run = [*place[:4], "example", "label"]
+    same = frame.merge(answers.query("head == 'single'"), on=run, how="left")
+    assert (same["after"] == same["predicted"]).all()
 
 
 def shares_of_change(world, feature, networks, of_task):

@@ -10,11 +10,11 @@ import pytest
 
 from probe.analysis.statements import MARGIN, WITHHELD
 from probe.answers.record import Interval
-from probe.answers.study import answers
-from probe.answers.text import answers_as_text, as_markdown, headline
+from probe.answers.study import answers, widest_scope
+from probe.answers.text import answer_lines, answers_as_text, as_markdown, headline
 from probe.rewinding.verdicts import Shown, verdict
 from probe.tables.layer_text import word_of
-from probe.tables.schemas import CAUSE_VERDICTS
+from probe.tables.schemas import CAUSE_VERDICTS, NETWORK, TRAINING
 from probe.tables.table_file import new_table
 from tests.figures.report.hand_made import (
     LAYERS,
@@ -132,9 +132,40 @@ def test_below_untrained_and_too_little_room_have_no_position():
     assert first.position == pytest.approx(0.8)
     assert second.below_untrained
     assert second.position is None
-    flat = answer(missing={"conv1": 0.0}, room=0.01)
-    assert flat.layers[0].position is None
-    assert any("no room at conv1" in text for text in flat.belief)
+    # Joint training may also be worse than none.
+    for room in (0.01, -0.3):
+        flat = answer(missing={"conv1": 0.0}, room=room)
+        assert flat.layers[0].position is None
+        assert any("no room at conv1" in text for text in flat.belief)
+
+
+def test_each_verdict_stands_with_the_line_of_its_layer():
+    result = answer(causes=causes())
+    verdict_of = {line.layer: line.verdict for line in result.layers}
+    shown = {}
+    for text, said in answer_lines([result]):
+        if said:
+            layer_name = text.split()[0]
+            shown[layer_name] = said
+    assert shown == verdict_of
+
+
+def test_each_learner_has_its_widest_scope():
+    frames = [
+        causes(learner="ft", scope=NETWORK),
+        causes(learner="ft", scope=TRAINING),
+        causes(learner="er", scope=NETWORK),
+    ]
+    chosen = widest_scope(pd.concat(frames))
+    scope_of = dict(
+        zip(
+            chosen["learner"],
+            chosen["scope"],
+            strict=True,
+        )
+    )
+    assert scope_of == {"ft": TRAINING, "er": NETWORK}
+    assert len(chosen) == len(frames[1]) + len(frames[2])
 
 
 @pytest.mark.parametrize(

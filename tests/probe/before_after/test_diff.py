@@ -78,6 +78,24 @@ def test_pieces_add_up_to_what_was_lost_in_a_block_too(before, after, result):
         result.inside("nowhere")
 
 
+def test_what_each_example_lost_averages_to_what_each_block_cost(before, after, result):
+    x, y = OLD
+    was_right = (before(x).argmax(1) == y).double()
+    is_right = (after(x).argmax(1) == y).double()
+    of_block = dict(iter(result.examples.groupby("feature")))
+    assert of_block.keys() == set(result.causes["feature"])
+    for row in result.causes.itertuples():
+        rows = of_block[row.feature]
+        assert rows["example"].tolist() == list(range(len(y)))
+        assert rows["lost"].tolist() == (was_right - is_right).tolist()
+        for name, mean in (
+            ("attributed", row.share),
+            ("broken", row.broken),
+            ("restored", row.restored),
+        ):
+            assert rows[name].mean() == pytest.approx(mean, abs=1e-12)
+
+
 def test_new_is_what_putting_only_one_block_back_changes(before, after, result):
     x, y = NEW
     for row in result.causes.itertuples():

@@ -139,11 +139,13 @@ def test_what_cannot_be_put_back_is_named_and_nothing_is_blamed(before):
     network = deepcopy(before)
     network[5] = torch.nn.Sigmoid()
     network[1][1].running_mean += 0.01
-    answer = probe.diff(before, network, OLD, NEW).answer
+    result = probe.diff(before, network, OLD, NEW)
+    answer = result.answer
     assert answer.kind == "something else"
     assert "class of 5" in answer.meaning[0]
     assert "class of 5" in answer.changed
     assert answer.blocks == ()
+    assert result.examples.empty
 
 
 def test_without_new_examples_statistics_are_not_blamed_for_a_trade(before, after):

@@ -12,7 +12,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from probe import Analysis, Examples, Measure, Model, analyze, partial_retrain
+from probe import (
+    Analysis,
+    Examples,
+    Measure,
+    Model,
+    analyze,
+    partial_retrain,
+    predictions,
+)
 from probe.metrics.counts import Counts
 from probe.readouts.readout import Linear
 from probe.results.tables import DEAD
@@ -273,6 +281,17 @@ class Named(nn.Module):
         logits = self.net(pixels)
         spare = logits.new_full((len(logits), 2), 1e6)
         return {"scores": torch.cat([spare, logits], 1), "pixels": pixels}
+
+
+def test_few_examples_of_a_readout_are_drawn_anew_for_each_seed() -> None:
+    """The seeds' networks differ only downstream of the feature."""
+    first, second = net(), net()
+    second[0].load_state_dict(first[0].state_dict())
+    networks = {0: {2: first}, 1: {2: second}}
+    result = analyze(networks, DATA, DATA, [[0], [1]], ["0"], readouts=["linear:1"])
+    rows = predictions(result).query("readout == 'linear:1' and feature == '0'")
+    of_seed = rows.groupby("seed")["predicted"].agg(list)
+    assert of_seed[0] != of_seed[1]
 
 
 def test_models_are_called_and_read_as_they_want_it() -> None:

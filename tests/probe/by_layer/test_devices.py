@@ -110,6 +110,41 @@ def test_so_do_causes_by_example(networks: dict[int, nn.Module]) -> None:
         pd.testing.assert_frame_equal(causes(there.device), expected)
 
 
+@pytest.mark.parametrize("has_data_there", [False, True])
+def test_so_does_a_comparison_with_its_remedies(has_data_there: bool) -> None:
+    torch.manual_seed(1)
+    before = network().eval()
+    after = deepcopy(before)
+    for parameter in after[6].parameters():
+        parameter.data.neg_()
+    after[0].bias.data += 0.1
+    x, y = data(120)
+
+    def compared(device: torch.device) -> probe.Diff:
+        where = device if has_data_there else "cpu"
+        sets = [
+            (x[rows].to(where), y[rows].to(where))
+            for rows in (slice(30), slice(30, 60), slice(60, 90), slice(90, 120))
+        ]
+        old, new, stored_old, stored_new = sets
+        return probe.diff(
+            deepcopy(before).to(device),
+            deepcopy(after).to(device),
+            old,
+            new,
+            train={"old": stored_old, "new": stored_new},
+            blocks=["2", "4"],
+        )
+
+    here = compared(torch.device("cpu"))
+    with OtherDevice() as there:
+        elsewhere = compared(there.device)
+    for name in ("causes", "changes", "remedies", "content", "examples"):
+        table = getattr(here, name)
+        assert len(table)
+        pd.testing.assert_frame_equal(table, getattr(elsewhere, name), rtol=1e-12)
+
+
 def waits(batch_size: int) -> int:
     """Train on rows that stay in the CPU's memory."""
     x, y = data(60)
@@ -134,7 +169,8 @@ def test_stored_samples_join_rows_outside_of_the_device() -> None:
     x, y = data(60)
     with OtherDevice() as there:
         rows = Examples(FileRows.of(x).on(there.device), y.to(there.device))
-        stored = rows.take(torch.arange(6, device=there.device))
+        # By the numbers of a draw, which is the CPU's.
+        stored = rows.take(torch.arange(6))
         joined = join([stored, rows])
         assert type(joined.x) is FileRows
         assert joined.x[:9].cpu().equal(torch.cat([x[:6], x[:3]]))

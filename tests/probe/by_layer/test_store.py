@@ -8,12 +8,21 @@ import shutil
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from probe.by_layer.measurement import Key, Measurement, from_arrays, to_arrays
+from probe.by_layer.measurement import (
+    Cost,
+    Key,
+    Measurement,
+    TrainingCost,
+    from_arrays,
+    to_arrays,
+)
+from probe.by_layer.network_source import JobNetworks
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.errors import NotWritten
@@ -289,15 +298,30 @@ def test_others_whose_record_is_corrupt_are_named_all_the_same(store, record):
     assert "from an earlier version" in difference
 
 
-def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(store):
+def resumed(store):
+    store.continue_from(store.load_checkpoint(1))
+
+
+def resumed_offline(store):
+    networks = SimpleNamespace(results=store, job=SimpleNamespace(last=1))
+    model = SimpleNamespace(load_state_dict=dict)
+    JobNetworks._train_offline(networks, model)
+
+
+@pytest.mark.parametrize("resume", [resumed, resumed_offline])
+def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(
+    store, resume
+):
     """Even if nothing of the other code is left, and if the other code comes back."""
+    cost = TrainingCost(cost=Cost(*range(7)), seconds=1.0, stuck=False)
+    store.save_checkpoint(1, MODEL, cost.to_state())
     today = Store(
         store.root,
         JOB,
         RECORD,
         "today's code",
     )
-    today.continue_from(today.load_checkpoint(1))
+    resume(today)
     for path in store.folder.iterdir():
         path.unlink()
     today.write(LAST, MEASURED)

@@ -480,12 +480,22 @@ def test_padding_and_prompts_are_no_part_of_a_text(
         }
     )
     model = OfWords(prompts)
-    [(values, how)] = feature_matrices(cut_each(model, ["all"], x), x).values()
+    cuts = cut_each(model, ["all"], x)
+    [(values, how)] = feature_matrices(cuts, x, batch_size=3).values()
     with torch.no_grad():
         words = model.all(model.embed(ids))
         means = [row[:n].mean(0) for row, n in zip(words, lengths, strict=True)]
     assert torch.allclose(values, torch.stack(means), atol=1e-6)
     assert "a mask keeps" in how
+
+
+def test_a_mask_that_is_added_drops_nothing_where_nothing_is_padding() -> None:
+    x = {"ids": torch.randint(1, 9, (4, 7)), "attn_mask": torch.zeros(4, 7)}
+    model = OfWords(0)
+    [(values, _)] = feature_matrices(cut_each(model, ["all"], x), x).values()
+    with torch.no_grad():
+        words = model.all(model.embed(x["ids"]))
+    assert torch.allclose(values, words.mean(1), atol=1e-6)
 
 
 class Strided(nn.Module):

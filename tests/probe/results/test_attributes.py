@@ -84,10 +84,24 @@ def test_what_cannot_be_put_back_withholds_causes_and_own_change():
     assert "causes withheld after task 1" in notes
     assert "differs: forward" in notes
     assert result.causes().empty
+    assert probe.example_causes(result).empty
     assert not set(result.layers()["quantity"]) & {"own", "inherited"}
     # Healthy networks have both.
     both = set(analyzed(trained()).layers()["quantity"])
     assert both >= {"own", "inherited"}
+
+
+def test_inherited_change_is_read_with_attributes_of_no_block_put_back_too():
+    networks = trained()
+    hybrid = deepcopy(networks[2])
+    hybrid.hidden1.load_state_dict(networks[1].hidden1.state_dict())
+    hybrid.mask = networks[1].mask
+    rows = probe.predictions(analyzed(networks)).query("feature == 'hidden2'")
+    inherited = rows.query("readout == 'upstream:linear@1'")["predicted"]
+    apart = probe.predictions(analyzed({1: networks[1], 2: hybrid}))
+    expected = apart.query("feature == 'hidden2' and tasks_seen == 2")
+    expected = expected.query("readout == 'linear'")["predicted"]
+    assert inherited.tolist() == expected.tolist()
 
 
 def test_an_attribute_that_only_the_last_network_has_is_put_back_to_that_of_the_class():

@@ -1,6 +1,7 @@
 """Networks that cannot be what they are said to be are noted, and others are not."""
 
 import copy
+import math
 from collections import OrderedDict
 from dataclasses import replace
 
@@ -284,6 +285,10 @@ def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(predi
         )
         return check_trainings(drawn)[1].above_ceiling
 
+    # Two standard errors of a difference: all seeds are tested on the same examples.
+    border = 2 * math.sqrt(2 * 0.8 * 0.2 / len(predictions.test_examples.labels))
+    assert is_below(0.8 - 1.1 * border, 0.8 - 1.1 * border)
+    assert not is_below(0.8 - border / 1.1, 0.8 - border / 1.1)
     assert is_below(0.5, 0.55, 0.52)
     assert not is_below(0.5, 0.95, 0.9)
     # Fewer classes compete: no comparison.

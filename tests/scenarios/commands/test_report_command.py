@@ -44,6 +44,10 @@ def test_answers_are_written_as_markdown_and_as_json(tmp_path):
     show_report([a], tmp_path / "answer.json")
     (answer,) = json.loads((tmp_path / "answer.json").read_text())["a"]
     assert answer["layers"][0]["held"]["value"] == pytest.approx(0.87)
+    (tmp_path / "other").mkdir()
+    other = folder_of(tmp_path / "other", "a", 0.08)
+    with pytest.raises(InputError, match="same name"):
+        show_report([a, other], tmp_path / "both.json")
 
 
 def test_a_limit_that_is_broken_is_told(tmp_path, capsys):

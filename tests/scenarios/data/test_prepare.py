@@ -59,9 +59,17 @@ def test_cub_by_resnet50_is_a_plain_forward_pass_with_the_official_split(
 
 
 def test_cub_takes_features_made_elsewhere(probe, cub, cwd):
+    # Each list has an order of its own: lines are told apart by the image's number.
+    for name in ("image_class_labels", "train_test_split"):
+        path = cub / f"{name}.txt"
+        lines = path.read_text().splitlines()
+        lines.reverse()
+        path.write_text("\n".join(lines))
     np.save(cwd / "made.npy", np.arange(10.0).reshape(5, 2))
     assert probe("prepare cub200 CUB --out cub.npz --features made.npy")[0] == 0
-    assert read_features(cwd / "cub.npz")[1].x.tolist() == [[2, 3], [8, 9]]
+    train, test, _ = read_features(cwd / "cub.npz")
+    assert test.x.tolist() == [[2, 3], [8, 9]]
+    assert (train.y.tolist(), test.y.tolist()) == ([0, 1, 1], [0, 1])
 
 
 SPLIT = "train_test_split.txt"

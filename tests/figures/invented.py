@@ -191,7 +191,7 @@ def layers(
             layer = (learner, readout, has[depth - 1], depth, position)
             values = _quantities(depth, position, len(has), tasks, every_step)
             for name, value in values.items():
-                ends = (value - half, value + half)
+                ends = (value - half, value + 1.5 * half)
                 rows.append((*layer, name, value, *ends, seeds, scope(seeds)))
     return new_table("layers", rows)
 
@@ -249,7 +249,7 @@ def causes(
                 shown = [
                     Shown(
                         low=x - half,
-                        high=x + half,
+                        high=x + 1.5 * half,
                         margin=0.01,
                     )
                     for x in ends
@@ -260,7 +260,7 @@ def causes(
                 cells += [(feature, depth, *value) for value in marks]
             for feature, depth, name, x, word in cells:
                 layer = (learner, "accuracy", feature, depth, position, name)
-                interval = (x, x - half, x + half, seeds, 0.001)
+                interval = (x, x - half, x + 1.5 * half, seeds, 0.001)
                 rows.append((*layer, *interval, word, scope(seeds)))
     return new_table("causes", rows)
 

@@ -63,6 +63,8 @@ def test_every_remedy_is_drawn_and_nothing_else(count, scale):
     axes = draw_remedies(rows, is_accuracy=scale == 100)
     expected = scale * rows[["new", "old"]].to_numpy()
     assert markers(axes) == pytest.approx(expected)
+    assert axes.get_xlabel().startswith("New examples")
+    assert axes.get_ylabel().startswith("Old examples")
     has_bars = count <= MOST_BARRED
     assert len(axes.collections) == 2 * has_bars
     if has_bars:

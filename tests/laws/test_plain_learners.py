@@ -34,6 +34,18 @@ def tasks():
     return cut
 
 
+def resumed(own, learned):
+    """Return a learner that goes on from the states of one, as after an interruption."""
+    other = type(own)(
+        copy.deepcopy(own.model),
+        own.recipe,
+        own.settings,
+        own.seed,
+    )
+    other.restore(copy.deepcopy(own.state()), learned)
+    return other
+
+
 CASES = [
     ("er", {"memory_per_class": 3}),
     ("gem", {"memory_per_class": 3, "margin": 0.0}),
@@ -61,8 +73,10 @@ def test_learners_are_their_plain_loops(kind, changes):
     own = learner(kind, recipe=RECIPE, model=model, **changes)
     plain = PlainLearner(kind, copy.deepcopy(model), RECIPE, own.settings)
     x = digits(20).tasks[0].test.x[:50].double()
-    for task, twin in zip(tasks(), plain.learn_all(tasks()), strict=True):
+    twins = plain.learn_all(tasks())
+    for done, (task, twin) in enumerate(zip(tasks(), twins, strict=True)):
         own.learn(task)
+        own = resumed(own, tasks()[: done + 1])
         for name, value in twin.state_dict().items():
             found = own.model.state_dict()[name]
             torch.testing.assert_close(
@@ -136,6 +150,7 @@ def test_penalties_are_their_formulas(kind, changes):
     plain = Plain(own.settings, copy.deepcopy(model))
     for done, task in enumerate(tasks()):
         own.learn(task)
+        own = resumed(own, tasks()[: done + 1])
         plain.learn(task.train, RECIPE, stream(0, "batches", done))
         torch.testing.assert_close(
             weights(own.model),

@@ -1,6 +1,7 @@
 """The figure of the answer: its marks are the numbers of the record."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 import figures
@@ -49,6 +50,23 @@ def test_dots_are_what_is_still_there_between_untrained_and_joint(names):
             [100 * (line.joint - line.never_learned.value) for line in learned]
         )
     assert seen.text_faults(figure) + seen.hidden_data(figure) == []
+
+
+def test_bars_and_their_intervals_are_what_each_layer_accounts_for():
+    figure = figures.answer(StudyTables(**tables()))
+    of_learner = {a.method: a for a in answers(all_tables(**tables()))}
+    for name, panel in zip(LEARNERS, figure.axes[::2], strict=True):
+        costs = [line.cost for line in of_learner[name].layers if line.cost]
+        widths = [bar.get_width() for bar in panel.patches]
+        assert widths == pytest.approx([100 * cost.value for cost in costs])
+        drawn = []
+        for collection in panel.collections:
+            for (low, _), (high, _) in collection.get_segments():
+                drawn.append((low, high))
+        expected = [(100 * cost.low, 100 * cost.high) for cost in costs]
+        assert np.array(drawn) == pytest.approx(np.array(expected))
+    low, high = drawn[-1]
+    assert low + high != pytest.approx(2 * widths[-1])
 
 
 def test_axes_that_share_theirs_with_others_are_drawn_on():

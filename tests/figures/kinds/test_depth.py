@@ -2,6 +2,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.collections import PolyCollection
 
@@ -30,7 +31,9 @@ def pra(learner, summary=SUMMARY):
 
 
 def test_each_architecture_has_a_panel_and_without_layers_a_band_of_joint():
-    figure = figures.depth(StudyTables(summary=SUMMARY))
+    shallow = SUMMARY[SUMMARY["learner"] == "offline"].assign(depth=1, mean=0.3)
+    summary = pd.concat([SUMMARY, shallow])
+    figure = figures.depth(StudyTables(summary=summary))
     assert seen.titles(figure) == ["Finetune, EWC", "PathNet", "FEL"]
     assert [seen.tick_names(axes) for axes in figure.axes] == [FEATURES, *OWN.values()]
     assert figure.axes[1].get_xticks().tolist() == [1, 2, 3, 4]

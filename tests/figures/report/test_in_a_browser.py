@@ -86,11 +86,11 @@ def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(browser, folder)
     assert shown.count() == every
     tip = page.locator("#tip")
     page.locator(".answer-rows .cell").nth(1).hover()
-    assert tip.inner_text().startswith("conv2: accounts for 50.0 [49.0, 51.0] points")
+    assert tip.inner_text().startswith("conv2: accounts for 50.0 [49.0, 52.0] points")
     cells = page.locator("#missing .cell[aria-label]")
     cells.nth(1).hover()
     assert (
-        tip.inner_text() == "conv1, task position 2: missing -2.0 [-3.0, -1.0]; 5 seeds"
+        tip.inner_text() == "conv1, task position 2: missing -2.0 [-3.0, 0.0]; 5 seeds"
     )
     cells.first.focus()
     page.keyboard.press("ArrowRight")

@@ -101,7 +101,7 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
     cells = [
         a.get("aria-label") for tag, a in page.elements if a.get("class") == "cell"
     ]
-    told = "conv2, task position 1: missing 30.0 [29.0, 31.0]; 5 seeds"
+    told = "conv2, task position 1: missing 30.0 [29.0, 32.0]; 5 seeds"
     assert told in cells
     titles = re.findall("<summary><h2>(.*?)</h2>", report({"a": study()}, {}))
     assert titles[:2] == [
@@ -229,7 +229,7 @@ def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
     for name, table in study().items():
         write_table(folder / f"{name}.csv", name, table)
     path = write_report([folder], tmp_path / "page.html")
-    assert 'aria-label="conv2: still there 60.0 [59.0, 61.0] %' in path.read_text()
+    assert 'aria-label="conv2: still there 60.0 [59.0, 62.0] %' in path.read_text()
     assert path.read_text() == report({"toy": study()}, {})
     with pytest.raises(InputError, match="same name"):
         write_report([folder, folder], path)
@@ -263,6 +263,23 @@ def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None
     assert "<h2>learner150 " in asked
     with pytest.raises(InputError, match="'mine'"):
         report({"sweep": found}, {}, ["mine"])
+
+
+@pytest.mark.parametrize("statement", ["forgets", "learns_less", "misses"])
+def test_a_map_is_striped_where_its_own_statement_is_withheld(statement: str) -> None:
+    names = ("never_learned", "forgotten")
+    parts = [layer("conv1", name, 0.12, j) for name in names for j in (1, 2)]
+    withheld = stated("conv1", "no ceiling", 0.1, statement)
+    found = tables([withheld], MISSING, layers=new_table("layers", parts))
+    maps = {section.name: section for section in sections({"toy": found})}["parted"]
+    striped = {}
+    for figure in maps.figures[1:]:
+        ((cell, *_),) = figure.view.cells
+        striped[figure.title] = cell.withheld
+    assert striped == {
+        "never learned": statement == "learns_less",
+        "forgotten": statement == "forgets",
+    }
 
 
 def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:

@@ -283,6 +283,21 @@ class Named(nn.Module):
         return {"scores": torch.cat([spare, logits], 1), "pixels": pixels}
 
 
+def test_only_a_layer_that_did_not_move_has_a_similarity_of_one() -> None:
+    frozen = net()
+    moved = copy.deepcopy(frozen)
+    moved[0].weight.data[0, 0] *= 1 + 1e-6
+    for after, is_one in ((copy.deepcopy(frozen), True), (moved, False)):
+        after[2].weight.data.neg_()
+        result = analyze(
+            {1: frozen, 2: after}, DATA, DATA, [[0], [1]], ["0"], readouts=["ncm"]
+        )
+        rows = result.tables()["diagnostics"].query("metric == 'cka.step-1'")
+        (similarity,) = rows[rows["feature"] == "0"]["value"]
+        assert similarity == pytest.approx(1, abs=1e-6)
+        assert (similarity == 1) == is_one
+
+
 def test_few_examples_of_a_readout_are_drawn_anew_for_each_seed() -> None:
     """The seeds' networks differ only downstream of the feature."""
     first, second = net(), net()
@@ -290,6 +305,7 @@ def test_few_examples_of_a_readout_are_drawn_anew_for_each_seed() -> None:
     networks = {0: {2: first}, 1: {2: second}}
     result = analyze(networks, DATA, DATA, [[0], [1]], ["0"], readouts=["linear:1"])
     rows = predictions(result).query("readout == 'linear:1' and feature == '0'")
+    rows = rows[rows["learner"] == "model"]
     of_seed = rows.groupby("seed")["predicted"].agg(list)
     assert of_seed[0] != of_seed[1]
 

@@ -298,6 +298,12 @@ def test_others_whose_record_is_corrupt_are_named_all_the_same(store, record):
     assert "from an earlier version" in difference
 
 
+@pytest.mark.parametrize("stuck", [False, True])
+def test_the_cost_of_a_training_comes_back_from_a_checkpoint(stuck):
+    cost = TrainingCost(cost=Cost(*range(7)), seconds=1.5, stuck=stuck)
+    assert TrainingCost.of_state(cost.to_state()) == cost
+
+
 def resumed(store):
     store.continue_from(store.load_checkpoint(1))
 
@@ -313,7 +319,7 @@ def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(
     store, resume
 ):
     """Even if nothing of the other code is left, and if the other code comes back."""
-    cost = TrainingCost(cost=Cost(*range(7)), seconds=1.0, stuck=False)
+    cost = TrainingCost(cost=Cost(*range(7)), seconds=1.0)
     store.save_checkpoint(1, MODEL, cost.to_state())
     today = Store(
         store.root,

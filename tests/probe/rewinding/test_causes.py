@@ -46,6 +46,24 @@ def test_a_score_that_writes_buffers_changes_no_network_and_no_other_hybrid():
         )
 
 
+def test_a_task_of_which_nothing_is_said_is_in_no_mean():
+    nets = networks() | {1: network("norm", 5)}
+    draw = torch.Generator().manual_seed(4)
+    test = [
+        (torch.randn(200, 6, generator=draw), torch.arange(200) % 4) for _ in range(3)
+    ]
+    with pytest.warns(UserWarning, match="withheld after task 1"):
+        rows = probe.causes(nets, test, "loss", NAMES, long=True)
+    shares = rows[rows["quantity"] == "attributed"]
+    columns = ["feature", "value", "low", "high", "verdict"]
+    of_two, means = (
+        shares[shares["task_position"].eq(2) == is_of_two][columns].values.tolist()
+        for is_of_two in (True, False)
+    )
+    assert len(means) == 3
+    assert of_two == means
+
+
 @pytest.mark.parametrize(
     ("changes", "what"),
     [

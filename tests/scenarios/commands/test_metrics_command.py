@@ -64,6 +64,13 @@ def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
     }
 
 
+def test_zeros_above_the_diagonal_are_no_forward_transfer(probe, tmp_path):
+    for corner, is_measured in (("0", False), ("0.1", True)):
+        (tmp_path / "R.csv").write_text(f"0.9,{corner}\n0.5,0.8\n")
+        card = json.loads(probe("metrics R.csv --json")[1])
+        assert (card["diaz_rodriguez"]["fwt"] is not None) == is_measured
+
+
 def test_costs_give_the_criteria_and_scores_of_diaz_rodriguez(probe, tmp_path):
     """By hand: the model doubles, half of the data are stored, each task takes two passes."""
     np.save(tmp_path / "R.npy", np.array([[0.9, 0.1], [0.5, 0.8]]))

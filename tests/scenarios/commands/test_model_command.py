@@ -9,8 +9,9 @@ import pytest
 
 from probe.errors import InputError
 from scenarios.commands.figures import draw_requested
+from scenarios.commands.model import _checkpoints
 from scenarios.commands.status import show_status
-from scenarios.options import FigureOptions
+from scenarios.options import FigureOptions, ModelOptions
 from scenarios.user_code import USER_NETWORKS
 from tests.scenarios.own_run import Own, folders, tables
 
@@ -45,6 +46,13 @@ def begun(own, modeled):
 
 def test_the_tables_are_those_of_the_study(studied, modeled):
     assert tables(modeled) == tables(studied.folder / "study")
+
+
+def test_files_that_name_no_learner_are_of_the_one_that_is_typed(own):
+    pattern = str(own.checkpoints / "finetune-order{order}-seed{seed}-task{task}.pt")
+    options = ModelOptions(checkpoints=pattern, learner="mine")
+    found = _checkpoints(None, own.folder, options)
+    assert {run.learner for run in found.runs} == {"mine"}
 
 
 def test_only_what_other_checkpoints_are_of_is_done_again(own, begun, modeled):

@@ -57,7 +57,7 @@ def test_a_limit_that_is_broken_is_told(tmp_path, capsys):
     assert "5.0 [5.0, 5.0]" in capsys.readouterr().out
     assert show_compared(b, a, 0.05)
     assert not show_compared(a, b, 0.05)
-    said = "ft, linear, conv2: forgets 8.0 points [7.0, 9.0], more than 5.0"
+    said = "ft, linear, conv2: forgets 8.0 points [7.0, 10.0], more than 5.0"
     assert said in capsys.readouterr().out
     text = (b / "measurements.csv").read_text()
     (b / "measurements.csv").write_text(text.replace("toy,", "other,"))

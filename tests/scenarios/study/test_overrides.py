@@ -83,6 +83,11 @@ def test_epochs_are_those_of_all_recipes_that_there_are_and_make_none():
     )
     assert follows.retraining is None
     assert follows.retraining_recipe == Recipe(epochs=2, batch_size=32)
+    # Where a recipe counts iterations, they are no longer counted.
+    counting = STUDY.model_dump()
+    counting["training"]["iterations"] = 90
+    recipe = by(of=check_study(counting, "tiny"), epochs=2).training
+    assert recipe == Recipe(epochs=2, batch_size=32)
     # And they reach learners that the study does not have.
     study = by(epochs=2, learners="offline,fel,geppnet")
     assert [study.recipe_of(name).epochs for name in study.learners] == [2, 2, 2]

@@ -7,6 +7,7 @@ import pytest
 from torch import nn
 
 from probe.memory import show_size
+from probe.tables.summary import summarize
 from probe.tables.table_file import new_table
 from scenarios.commands.screen.results import show_omegas, show_results
 from tests.bad_input.making import study
@@ -55,7 +56,7 @@ def test_results_of_another_head_are_in_the_file_alone(capsys):
     main = invented.metrics(learners)
     other = invented.metrics(learners, head="multi").assign(mean=0.123)
     times = new_table("times")
-    summary = new_table("summary")
+    summary = summarize(invented.rows(learners, ["conv1", "output"]))
     printed = []
     for metrics in (main, pd.concat([main, other])):
         show_results(summary, metrics)

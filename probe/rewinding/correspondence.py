@@ -233,8 +233,10 @@ class Comparison:
             runs = outputs.get(name, [])
             # A module may run less often in another batch.
             tensors = runs[call - 1] if call <= len(runs) else []
-            if tensors and len(tensors) == len(self.facts[feature].value):
-                rows = by_unit(tensors[0], self.facts[feature].value[0])
+            facts = self.facts[feature].value
+            # An LSTM returns its last state, too, which nothing may read.
+            if tensors and facts and tensors[0].dim() == len(facts[0].shape):
+                rows = by_unit(tensors[0], facts[0])
                 if rows is not None:
                     units[feature] = rows
         return units

@@ -22,7 +22,7 @@ from scenarios.data.npz import read_arrays
 from scenarios.options import DiffOptions, names, position
 from scenarios.user_code import UserCode, imported, importing, load_callable
 
-_TABLES = ("causes", "changes", "remedies", "content")
+_TABLES = ("causes", "changes", "remedies", "content", "examples")
 
 
 def show_diff(before: Path, after: Path, options: DiffOptions) -> bool:

@@ -46,6 +46,33 @@ def test_a_score_that_writes_buffers_changes_no_network_and_no_other_hybrid():
         )
 
 
+class Recurrent(nn.Module):
+    """An LSTM of two layers, and two dense ones."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(3, 16, num_layers=2, batch_first=True)
+        self.dense = nn.Linear(16, 16)
+        self.head = nn.Linear(16, 4)
+
+    def forward(self, x):
+        outputs, _ = self.lstm(x.unflatten(1, (2, 3)))
+        return self.head(self.dense(outputs[:, -1]).tanh())
+
+
+def test_units_of_recurrent_layers_are_compared_too():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        first, other = Recurrent(), Recurrent()
+    continued = deepcopy(first)
+    for parameter in continued.parameters():
+        parameter.data += 0.05 * torch.randn(parameter.shape, generator=DRAW)
+    test = TEST[:2]
+    assert not probe.causes({1: first, 2: continued}, test).attrs["withheld"]
+    with pytest.warns(UserWarning, match=r"units of lstm .* do not correspond"):
+        probe.causes({1: first, 2: other}, test)
+
+
 def test_a_task_of_which_nothing_is_said_is_in_no_mean():
     nets = networks() | {1: network("norm", 5)}
     draw = torch.Generator().manual_seed(4)

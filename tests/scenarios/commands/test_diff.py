@@ -65,7 +65,7 @@ def test_it_prints_what_diff_says_and_writes_all_of_it(probe, cwd):
     folder = cwd / "made/here"
     assert (folder / "answer.txt").read_text() == f"{diff}\n"
     assert json.loads((folder / "answer.json").read_text()) == plain(diff)
-    for name in ("causes", "changes", "remedies", "content"):
+    for name in ("causes", "changes", "remedies", "content", "examples"):
         table = getattr(diff, name)
         read = pd.read_csv(folder / f"{name}.csv")
         assert list(read) == list(table)
@@ -73,7 +73,7 @@ def test_it_prints_what_diff_says_and_writes_all_of_it(probe, cwd):
         expected = table[list(numbers)].astype(float)
         np.testing.assert_allclose(numbers, expected, rtol=1e-12)
     assert "<html" in (folder / "report.html").read_text()
-    assert len(list(folder.iterdir())) == 7
+    assert len(list(folder.iterdir())) == 8
 
 
 @pytest.mark.parametrize(

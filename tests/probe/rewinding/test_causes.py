@@ -51,7 +51,12 @@ class Recurrent(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.lstm = nn.LSTM(3, 16, num_layers=2, batch_first=True)
+        self.lstm = nn.LSTM(
+            3,
+            16,
+            num_layers=2,
+            batch_first=True,
+        )
         self.dense = nn.Linear(16, 16)
         self.head = nn.Linear(16, 4)
 
@@ -76,17 +81,29 @@ def test_units_of_recurrent_layers_are_compared_too():
 def test_a_task_of_which_nothing_is_said_is_in_no_mean():
     nets = networks() | {1: network("norm", 5)}
     draw = torch.Generator().manual_seed(4)
-    test = [
-        (torch.randn(200, 6, generator=draw), torch.arange(200) % 4) for _ in range(3)
-    ]
+    test = []
+    for _ in range(3):
+        x = torch.randn(200, 6, generator=draw)
+        test.append((x, torch.arange(200) % 4))
     with pytest.warns(UserWarning, match="withheld after task 1"):
-        rows = probe.causes(nets, test, "loss", NAMES, long=True)
+        rows = probe.causes(
+            nets,
+            test,
+            "loss",
+            NAMES,
+            long=True,
+        )
     shares = rows[rows["quantity"] == "attributed"]
-    columns = ["feature", "value", "low", "high", "verdict"]
-    of_two, means = (
-        shares[shares["task_position"].eq(2) == is_of_two][columns].values.tolist()
-        for is_of_two in (True, False)
-    )
+    columns = [
+        "feature",
+        "value",
+        "low",
+        "high",
+        "verdict",
+    ]
+    is_of_two = shares["task_position"].eq(2)
+    of_two = shares[is_of_two][columns].values.tolist()
+    means = shares[~is_of_two][columns].values.tolist()
     assert len(means) == 3
     assert of_two == means
 

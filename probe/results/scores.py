@@ -219,13 +219,9 @@ def _of_outputs(
     network on the first session's test data; test_sizes weigh tasks by examples or by
     classes, as the report says.
     """
-    report = predictions.plan.report
     offline = peers.get((OFFLINE, "", job.seed))
     cumulative = peers.get(("cumulative", job.order, job.seed))
-    sizes = predictions.test_sizes(job)
-    if report.mean != "examples":
-        sizes = tuple(len(classes) for classes in predictions.classes(job))
-    for head in report.heads:
+    for head in predictions.plan.report.heads:
         R = predictions.R(job, head)
         if R is None:
             continue
@@ -238,10 +234,17 @@ def _of_outputs(
             R,
             reference=predictions.R(cumulative, head) if cumulative else None,
             ideal=ideal,
-            test_sizes=sizes,
+            test_sizes=_sizes(predictions, job),
         )
         for paper, metric, value in _of_matrix(R, card, metrics):
             yield _Name(head, paper, metric), value
+
+
+def _sizes(predictions: Predictions, job: Job) -> tuple[int, ...]:
+    """Return by what tasks are weighed: examples or, for means over classes, classes."""
+    if predictions.plan.report.mean == "examples":
+        return predictions.test_sizes(job)
+    return tuple(len(classes) for classes in predictions.classes(job))
 
 
 def _ideal(predictions: Predictions, row: int | None, job: Job) -> float | None:
@@ -284,9 +287,8 @@ def _of_layers(
         if A is None:
             continue
         ceiling = predictions.at_end(offline, feature, readout) if offline else None
-        sizes = predictions.test_sizes(job)
         ideal = _ideal(predictions, ceiling, job)
-        card = scorecard(A, ideal=ideal, test_sizes=sizes)
+        card = scorecard(A, ideal=ideal, test_sizes=_sizes(predictions, job))
         for paper, metric, value in _of_matrix(A, card, metrics):
             name = _Name("", paper, metric, feature, readout)
             yield name, value

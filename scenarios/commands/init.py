@@ -87,7 +87,9 @@ def _study_file(command: str, options: InitOptions) -> str:
 
 
 def _tasks(name: str, data: Dataset | None) -> str:
-    """Return the file's line that divides the classes into tasks."""
+    """Return the file's line that divides the classes into tasks, if the data have none."""
+    if data is not None and data.has_tasks:
+        return "# Its examples have tasks."
     classes = data.classes if data else 100 if name == "cifar100" else 10
     if classes <= _TASKS:
         return "classes_per_task = 1"

@@ -430,6 +430,15 @@ def test_causes_of_an_example_are_those_of_networks_put_together_apart(world):
     run = [*place[:4], "example", "label"]
     same = frame.merge(answers.query("head == 'single'"), on=run, how="left")
     assert (same["after"] == same["predicted"]).all()
+    losses = probe.example_causes(world.folder, "loss")
+    by_run = losses.groupby(place, observed=True)["attributed"].mean()
+    means = by_run.groupby(["learner", POSITION, "feature"], observed=True).mean()
+    stated = table(world.folder, "causes", score="loss", quantity="attributed")
+    at_positions = stated[stated[POSITION] != ""]
+    assert len(at_positions) >= len(means)
+    for row in at_positions.itertuples():
+        mean = means[row.learner, int(row.task_position), row.feature]
+        assert mean == pytest.approx(float(row.value), **CLOSE)
 
 
 def shares_of_change(world, feature, networks, of_task):

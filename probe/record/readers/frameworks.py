@@ -93,12 +93,13 @@ def _class_order(arguments: Mapping[str, Any], path: Path) -> tuple[int, ...]:
     if not arguments.get("permute_classes"):
         return tuple(range(K))
     # As texts, since a damaged list may hold anything.
-    expected = sorted(map(str, range(K)))
-    if not isinstance(outputs, list) or sorted(map(str, outputs)) != expected:
+    classes = list(map(str, range(K)))
+    order = list(map(str, outputs)) if isinstance(outputs, list) else []
+    if sorted(order) != sorted(classes):
         raise InputError(
             f"{path} has permuted classes, and no class_order of {K}: {_SAFE}"
         )
-    return tuple(outputs.index(output) for output in range(K))
+    return tuple(map(order.index, classes))
 
 
 _MODELS = "models/task*.ckpt"

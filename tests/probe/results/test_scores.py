@@ -5,7 +5,7 @@ import math
 import pytest
 
 from probe.analysis.intervals import SeedMean
-from probe.by_layer.jobs import jobs_of
+from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.report import ReportSpec
 from probe.extensions import MetricEntry
@@ -52,6 +52,40 @@ def test_an_offline_model_that_knows_nothing_is_no_ideal():
         if right:
             expected |= {"omega_base", "omega_all"}
         assert omegas == expected
+
+
+@pytest.mark.parametrize("mean", ["examples", "classes"])
+def test_a_layer_that_predicts_what_the_network_does_has_its_metrics(mean):
+    """Tasks of unlike numbers of classes and examples are weighed alike, too."""
+    raw = {
+        "name": "weighed",
+        "scenario": {"data": "digits"},
+        "network": {"name": "mlp", "features": ["hidden1", "output"]},
+        "probing": {"readouts": {"ncm": "all"}},
+        "learners": {"finetune": {}},
+        "report": {"mean": mean},
+    }
+    classes = ((0, 1), (2,))
+    plan = named_plan(raw, (("a", classes[0]), ("b", classes[1])))
+    table = [
+        [3, 1, 0],
+        [4, 1, 0],
+        [1, 0, 6],
+    ]
+    predicted = measurement({"single": table}, classes)
+    runs = []
+    for job in jobs_of(plan):
+        keys = [key for key in keys_of(plan, job) if str(key.readout) in ("", "ncm")]
+        runs.append((job, dict.fromkeys(keys, predicted)))
+    means = {}
+    for row in metric_rows(Predictions.of(plan, runs)):
+        if row["metric"] == "alpha_all[2]":
+            means[row["feature"]] = row["mean"]
+    right = {
+        "examples": 10 / 16,
+        "classes": (3 / 4 + 1 / 5 + 6 / 7) / 3,
+    }
+    assert means == pytest.approx({"": right[mean], "hidden1": right[mean]})
 
 
 def test_omegas_come_by_the_first_task_where_that_is_asked_for():

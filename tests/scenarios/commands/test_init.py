@@ -69,14 +69,20 @@ def test_data_that_would_be_downloaded_are_cut_by_their_names(probe, cwd, name, 
         (6, "classes_per_task = 2"),
         (20, "classes_per_task = 4"),
         (7, "tasks = [[0, 1], [2, 3], [4, 5, 6]]"),
+        (2, "have tasks"),
     ],
 )
 def test_feature_files_are_cut_into_about_five_tasks(probe, cwd, classes, expected):
     y = np.arange(4 * classes) % classes
     x = np.random.default_rng(0).normal(size=(len(y), 6)).astype(np.float32)
-    np.savez(cwd / "rows.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    arrays = {"x_train": x, "y_train": y, "x_test": x, "y_test": y}
+    # Or not at all, if the file says of which task each example is.
+    task = np.arange(len(y)) // 4
+    of_tasks = {"task_train": task, "task_test": task} if classes == 2 else {}
+    np.savez(cwd / "rows.npz", **arrays, **of_tasks)
     assert probe("init --data rows.npz")[0] == 0
     text = (cwd / "study.toml").read_text("utf-8")
     assert expected in text
     assert 'name = "mlp"' in text
     check_study(read_study(str(cwd / "study.toml")), "study.toml")
+    assert probe("run study.toml --dry-run")[0] == 0

@@ -498,6 +498,33 @@ def test_a_mask_that_is_added_drops_nothing_where_nothing_is_padding() -> None:
     assert torch.allclose(values, words.mean(1), atol=1e-6)
 
 
+class Twice(nn.Module):
+    """A module that runs twice, on another path for inputs of another sign."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 3)
+        self.act = nn.Tanh()
+        self.last = nn.Linear(3, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if bool(x.sum() > 0):
+            x = x.abs() + 1
+        return self.last(self.act(2 * self.act(self.first(x))))
+
+
+def test_each_run_of_a_module_is_read_on_another_path_too() -> None:
+    model = Twice()
+    x = torch.rand(6, 4)
+    cuts = cut_each(model, ["act#1", "act#2"], -x, tails=False)
+    matrices = feature_matrices(cuts, x)
+    with torch.no_grad():
+        once = model.act(model.first(x.abs() + 1))
+        expected = {"act#1": once, "act#2": model.act(2 * once)}
+    for name, values in expected.items():
+        assert torch.allclose(matrices[name][0], values, atol=1e-6)
+
+
 class Strided(nn.Module):
     def __init__(self, channels: int) -> None:
         super().__init__()

@@ -67,6 +67,7 @@ def test_a_training_does_not_notice_and_a_reading_after_a_task_is_its_row_of_r(
     course = rec.course
     ends = course[(course.feature == "") & (course.step == 20 * course.tasks_seen)]
     output = ends.pivot_table("accuracy", "tasks_seen", "task_position")
+    assert list(output) == [1, 2, 3]
     assert output.to_numpy() == pytest.approx(rec.R.values)
     (written,) = (tmp_path / "4").rglob("course.csv")
     assert written.read_text().count("\n") == 1 + len(course)

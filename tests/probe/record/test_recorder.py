@@ -14,6 +14,7 @@ from probe.errors import InputError
 from probe.examples import Examples
 from probe.record.checkpoints import Checkpoints
 from probe.record.data import load_data
+from probe.record.plugins.task_counter import TaskCounter
 from probe.record.recorder import Recorder
 from probe.record.recording import read_recording
 from probe.record.state_files import fit_state, load_state
@@ -227,6 +228,19 @@ def test_processes_share_a_folder(tmp_path):
     assert [run.seed for run in found.R] == [0, 1]
     assert all(np.isfinite(R.values).all() for R in found.R.values())
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_loop_that_goes_on_does_not_begin_again(tmp_path):
+    rec = Recorder(tmp_path, network(), examples(60, 1), TASKS)
+    for learned in (0, 1, 2):
+        rec.after_task(learned)
+        train(rec.model, examples(), TASKS[learned], steps=5)
+    before = rec.R.values.copy()
+    counter = TaskCounter(rec, learned=2)
+    counter.begin(rec.model)
+    np.testing.assert_array_equal(rec.R.values, before)
+    counter.end()
+    assert np.isfinite(rec.R.values[3]).all()
 
 
 def test_a_network_is_kept_before_it_is_tested_and_no_accuracy_is_of_another(tmp_path):

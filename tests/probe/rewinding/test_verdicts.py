@@ -3,12 +3,15 @@
 from copy import deepcopy
 from itertools import combinations_with_replacement, product
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import probe
+from probe.rewinding.estimates import Estimation, Quantities
 from probe.rewinding.verdicts import Shown, verdict
+from probe.tables.schemas import NETWORK
 
 LAYERS = ("0", "1", "output")
 DRAW = torch.Generator().manual_seed(0)
@@ -74,6 +77,31 @@ def test_each_game_has_its_verdicts(name):
     )
     assert table.verdict.tolist() == expected
     assert table.share.sum() == pytest.approx(gain(set(LAYERS)) - gain(set()))
+
+
+def test_intervals_over_test_examples_are_those_of_so_many_seeds_whatever_they_are():
+    """Of three trainings as of one, if their scores are averaged."""
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 2, (3, 1, 60)).astype(float)
+    of_network = []
+    for trainings in (1, 3):
+        estimation = Estimation(
+            tasks=np.arange(60) % 2,
+            orders=np.array([[0, 1]]),
+            is_accuracy=False,
+            margin=0.01,
+            trainings=trainings,
+        )
+        names = ("attributed", "broken", "restored")
+        values = {("a", name): scores for name in names}
+        rows = estimation.rows({1: Quantities(values=values)})
+        ends = [
+            (row["quantity"], row["low"], row["high"])
+            for row in rows
+            if row["scope"] == NETWORK
+        ]
+        of_network.append(ends)
+    assert of_network[0] == of_network[1]
 
 
 ABOVE, UNSURE = (Shown(low=low, high=0.4, margin=0.01) for low in (0.1, -0.1))

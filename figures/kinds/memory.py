@@ -299,6 +299,8 @@ def _group_names(
     ('Method, with 10 stored samples per class', ['ER', 'EWC'])
     >>> _group_names([("er", 10, "per class"), ("er", 20, "per class")], Page())
     ('Method, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
+    >>> _group_names([("er", 10, "per class"), ("ewc", 10, "in total")], Page())
+    ('Method, with stored samples', ['ER, 10 per class', 'EWC, 10 in total'])
     """
     names = [page.display_name(kind) for kind, _, _ in groups]
     _, budget, unit = groups[0]

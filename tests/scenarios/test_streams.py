@@ -143,11 +143,14 @@ def large(name, shape, classes=3, each=3):
     )
 
 
-def test_every_session_permutes_all_its_examples_by_one_bijection():
+@pytest.mark.parametrize("seed", [0, 3])
+def test_every_session_permutes_all_its_examples_by_one_bijection(seed):
     data = large("toy", (2, 3, 4))
-    first, *others = permuted(data, sessions=6).tasks
+    first, *others = permuted(data, sessions=6, seed=seed).tasks
     assert (first.train, first.test) == (data.train, data.test)
-    order_of = {task.index: permutation(24, task.index, 0).tolist() for task in others}
+    order_of = {
+        task.index: permutation(24, task.index, seed).tolist() for task in others
+    }
     assert {2, 3, 4, 5, 6} == order_of.keys()
     assert len(set(map(tuple, order_of.values()))) == 5
     for task in others:

@@ -150,6 +150,18 @@ def test_each_verdict_stands_with_the_line_of_its_layer():
     assert shown == verdict_of
 
 
+def test_harm_and_repair_stand_below_their_names():
+    yes = Interval(value=0.4, low=0.3, high=0.5)
+    no = Interval(value=0.0, low=-0.001, high=0.001)
+    result = answer(causes=causes())
+    lines = [replace(line, harm=yes, repair=no) for line in result.layers]
+    text = answers_as_text([replace(result, layers=tuple(lines))]).splitlines()
+    head = next(line for line in text if " harm repair " in line)
+    for layer_name in LAYERS:
+        row = next(line for line in text if line.startswith(f"{layer_name} "))
+        assert row[head.index("harm") :].split()[:2] == ["yes", "no"]
+
+
 def test_each_learner_has_its_widest_scope():
     frames = [
         causes(learner="ft", scope=NETWORK),

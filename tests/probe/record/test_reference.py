@@ -89,6 +89,8 @@ def test_the_command_runs_no_code_that_the_folder_names(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=OTHERS):
         run(named, data="own_nets:other")
     assert run(named, data="own_nets:load") == run(kept)
+    # Fewer of them are used only once they are known to be those.
+    assert run(named, data="own_nets:load", train_limit=5)
 
 
 def test_other_tasks_of_the_same_examples_are_other_data(tmp_path):

@@ -4,6 +4,7 @@ import copy
 import math
 from collections import OrderedDict
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from probe.analysis.quantities import Terms
 from probe.analysis.statements import MARGIN
 from probe.results.layers import Layer, layers_of
 from probe.results.run_directory import read_plan
-from probe.results.statements import Doubts, verdict_of
+from probe.results.statements import Doubts, statement_rows, verdict_of
 from probe.results.tables import read_predictions
 from probe.results.training_checks import check_trainings
 from tests.probe.by_layer.nets import analyzed, finetuned, fresh, offline
@@ -244,6 +245,19 @@ def test_the_first_reason_that_holds_decides(
         chance=chance,
     )
     assert verdict_of(layer, statement, YES, MARGIN, doubts) == expected
+
+
+def test_a_verdict_is_by_the_margin_that_stands_beside_it(monkeypatch):
+    """The loss of plasticity is that of a task: its margin is a part of a point."""
+    for margin, verdict in ((MARGIN, "no"), (MARGIN / 4, "yes")):
+        shown = Estimate(value=MARGIN / 2, low=MARGIN / 3, high=MARGIN / 1.5, seeds=3)
+        stated = [("loses_plasticity", shown, margin)]
+        monkeypatch.setattr(
+            "probe.results.statements._statements_on", lambda _, stated=stated: stated
+        )
+        monkeypatch.setattr("probe.results.statements.REASONS", {})
+        (row,) = statement_rows(SimpleNamespace(columns={}), Doubts())
+        assert (row["verdict"], row["margin"]) == (verdict, margin)
 
 
 def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(predictions):

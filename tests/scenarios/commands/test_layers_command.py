@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from scenarios.user_code import UserCode
+
 MINE = """
 from torch import nn
 
@@ -16,6 +18,11 @@ class Mixing(nn.Sequential):
 def mixing():
     return Mixing(nn.Linear(4, 6), nn.Linear(6, 2))
 
+class Two(nn.Sequential):
+    def forward(self, x):
+        return x, super().forward(x)
+
+two = Two(nn.Linear(4, 6), nn.Linear(6, 2))
 made = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 2))
 """
 
@@ -44,6 +51,10 @@ def rows(out):
         if len(cells) in (6, 7):
             by_feature[cells[-6]] = cells[-6:]
     return by_feature
+
+
+def test_the_logits_are_those_at_the_position_that_is_typed(layers):
+    assert {"0", "1"} <= rows(layers("mine:two --output 1")).keys()
 
 
 def test_text_and_json_with_the_reason_for_a_feature_that_cannot_be_cached(layers):
@@ -83,3 +94,10 @@ def test_text_and_json_with_the_reason_for_a_feature_that_cannot_be_cached(layer
     text = layers("mine:mixing")
     assert rows(text)["1"][3] == "the slow way"
     assert f"{last['slow']}: 1\n" in text
+
+
+def test_the_first_of_several_outputs_can_be_typed(layers):
+    layers("mine:made")  # which writes and imports the file
+    for output in (0, 1, None):
+        entry = UserCode(network="mine:two", output=output).network_entry()
+        assert entry.output == output

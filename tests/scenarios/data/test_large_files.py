@@ -123,6 +123,14 @@ def test_a_worker_hashes_only_a_file_that_has_changed(tmp_path, monkeypatch):
         scenario_of()
 
 
+def test_a_file_by_columns_is_read_as_it_was_saved(tmp_path):
+    given = arrays()
+    file = tmp_path / "a.npz"
+    np.savez(file, **given | {"x_train": np.asfortranarray(given["x_train"])})
+    x = load(str(file)).train.x
+    assert torch.equal(x[:], torch.from_numpy(given["x_train"]))
+
+
 def test_a_damaged_file_is_refused(tmp_path):
     given = arrays()
     file = tmp_path / "a.npz"

@@ -38,6 +38,15 @@ def weights(learner, name):
     return copy.deepcopy(learner.model.get_submodule(name).state_dict())
 
 
+def test_what_the_user_has_frozen_stays_frozen():
+    model = with_norm()
+    model[0].weight.requires_grad_(False)
+    trainee = learner("finetune", model=model, freeze=["0"])
+    learn(trainee, TASKS[:2])
+    assert not trainee.model[0].weight.requires_grad
+    assert trainee.model[0].bias.requires_grad
+
+
 @pytest.mark.parametrize("recipe", [RECIPE, DECAYING], ids=["adam", "sgd"])
 @pytest.mark.parametrize(
     ("kind", "given"),

@@ -9,6 +9,7 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
 import figures
+from figures.kinds.tradeoff import QUADRANTS
 from figures.tables import StudyTables
 from probe.errors import InputError
 from probe.metrics import diaz_rodriguez
@@ -183,3 +184,11 @@ def test_bounds_are_known_by_their_kind_and_by_storing_nothing():
         table = new_table("learners", learners)
         figure = figures.spider(StudyTables(metrics=metrics, learners=table))
         assert [len(axes.lines) for axes in figure.axes] == lines
+
+
+def test_what_forgets_transfers_backward_and_what_learns_less_forward_negatively():
+    """Chaudhry 2018, figure 3: forgetting to the right, intransigence upward."""
+    for (x, y), name in QUADRANTS.items():
+        backward, forward = name.split(", ")
+        assert (backward == "NBT") == (x == "right")
+        assert (forward == "NFT") == (y == "top")

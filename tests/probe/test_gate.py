@@ -177,7 +177,8 @@ CUT = {
 }
 WITHOUT_NETWORKS = (
     "AccuracyMatrix Analysis CacheSettings Counts Diff Examples Measure Recipe "
-    "TooMuchLost data learner load metric metrics network predictions readout"
+    "TooMuchLost data example_causes learner load metric metrics network predictions "
+    "readout"
 )
 ENTRIES = pytest.mark.parametrize("entry", TESTED.values(), ids=TESTED)
 CUTS = pytest.mark.parametrize("cut", CUT.values(), ids=CUT)

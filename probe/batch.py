@@ -35,7 +35,7 @@ def gather(rows: Rows | Value, indices: Tensor, on_cpu: Tensor | None = None) ->
 
     Args:
         rows: N rows, or tensors (N, ...).
-        indices: (B,) int64, from 0; those on the data's device wait for nothing.
+        indices: (B,) int64, from 0; copied to the data's device if they are elsewhere.
         on_cpu: The same indices on the CPU, so that rows that are read there wait for
             no device.
 

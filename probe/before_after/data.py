@@ -1,6 +1,6 @@
 """Old, new and stored examples of a comparison, as tensors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,9 +55,14 @@ class Stored:
 
 def joined(pairs: Sequence[Pair]) -> Pair:
     """Return the examples of several sets as one."""
+    device = pairs[0][1].device
     columns = zip(*(tensors(x) for x, _ in pairs), strict=True)
-    x = like(pairs[0][0], map(torch.cat, columns))
-    return x, torch.cat([y for _, y in pairs])
+    x = like(pairs[0][0], (_joined(column, device) for column in columns))
+    return x, _joined([y for _, y in pairs], device)
+
+
+def _joined(parts: Iterable[Tensor], device: torch.device) -> Tensor:
+    return torch.cat([part.to(device) for part in parts])
 
 
 def as_pairs(old: Any, new: Any = None) -> list[Pair]:

@@ -21,6 +21,7 @@ from probe.modules import (
     unwrapped,
 )
 from probe.record.state_files import fit_state, load_state
+from probe.rewinding.scoring import on_same_device
 from probe.seeding import stream
 from probe.training.fresh_weights import built_network
 
@@ -88,7 +89,7 @@ class TwoModels:
                 "networks of one architecture"
             )
         return cls(
-            before=first,
+            before=on_same_device(first, last),
             after=last,
             model=model,
             notes=tuple(notes),

@@ -124,7 +124,10 @@ class Diff:
         return self.open_block(block)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer and all tables as plain values, which JSON can hold; NaN is None."""
+        """Return the answer and its tables as plain values, which JSON can hold; NaN is None.
+
+        `examples`, by far the longest table, is left out.
+        """
         content: dict[str, Any] = {"answer": plain(asdict(self.answer))}
         for name in ("causes", "changes", "remedies", "content"):
             table = getattr(self, name).astype(object)

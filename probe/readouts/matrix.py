@@ -118,7 +118,7 @@ def _mask_in(x: Value) -> Tensor | None:
 
     A mask has `mask` in its name, and is of 0 and 1, or 0 where positions are kept and
     negative elsewhere; with `pad` in its name 1 is padding, as in torch. One that would
-    keep nothing, as the latter of 0 only, drops nothing. Among inputs
+    keep nothing, such as one of only zeros, drops nothing. Among inputs
     without names, it has the shape of token ids, all of which are the same where it
     drops positions.
     """

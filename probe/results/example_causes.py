@@ -37,10 +37,10 @@ def example_causes(
 ) -> pd.DataFrame:
     """Return what the change of each layer did to each test example of the earlier tasks.
 
-    The means over the examples of a task position are the values of `causes`; the same
-    formulas hold for one example (`probe.rewinding.hybrids`). One example has no
-    interval: a layer to which many examples are attributed is a finding, one example is
-    something to look at.
+    The formulas are those of `causes` (`probe.rewinding.hybrids`): its values are the
+    means over the examples of a network and task position, averaged over orders and
+    seeds. One example has no interval: a layer to which many examples are attributed is
+    a finding, one example is something to look at.
 
     Args:
         source: A run directory, the folder of a saved analysis, or an analysis.

@@ -25,7 +25,7 @@ from probe.modules import (
 from probe.rewinding.data import as_pair
 from probe.rewinding.estimates import Estimation, Quantities
 from probe.rewinding.parts import Parts, Patterns
-from probe.rewinding.scoring import Score, Tests, on_device_of
+from probe.rewinding.scoring import Score, Tests, on_device_of, on_same_device
 from probe.rewinding.shapley import EXACT
 from probe.rewinding.two_networks import TwoNetworks
 from probe.tables.table_file import where
@@ -230,7 +230,7 @@ def _positions(
     last = copies.pop(T)
     tests.check(last)
     for j, network in copies.items():
-        tests.check(network, j)
+        tests.check(on_same_device(network, last), j)
     x = on_device_of(last, varied(tests.data[0][0], _SAMPLE))
     parts = Parts.of(last, x, tests.model.model_call, blocks)
     positions = {}

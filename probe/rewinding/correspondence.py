@@ -234,8 +234,11 @@ class Comparison:
             # A module may run less often in another batch.
             tensors = runs[call - 1] if call <= len(runs) else []
             facts = self.facts[feature].value
-            # An LSTM returns its last state, too, which nothing may read.
-            if tensors and facts and tensors[0].dim() == len(facts[0].shape):
+            is_whole = len(tensors) == len(facts)
+            if not is_whole and isinstance(layer(model, name), nn.RNNBase):
+                # It returns its last state, too, which nothing may read.
+                is_whole = bool(facts) and tensors[0].dim() == len(facts[0].shape)
+            if tensors and is_whole:
                 rows = by_unit(tensors[0], facts[0])
                 if rows is not None:
                     units[feature] = rows

@@ -17,7 +17,7 @@ from probe.errors import InputError
 from probe.examples import Labeled
 from probe.immutable import immutable
 from probe.model import Model
-from probe.modules import kept_state, mode
+from probe.modules import device_of, kept_state, mode
 from probe.reading.item_format import remedy_for
 from probe.rewinding.shapley import Floats
 from probe.seeding import every_global_stream, stream
@@ -62,6 +62,12 @@ def on_device_of(network: nn.Module, value: Value) -> Value:
     """Return a value on the device of a network."""
     device = next((p.device for p in network.parameters()), None)
     return mapped(value, lambda t: t.to(device or t.device))
+
+
+def on_same_device(network: nn.Module, other: nn.Module) -> nn.Module:
+    """Move a network to the device of another, if they begin on different ones; return it."""
+    device = device_of(other)
+    return network if device_of(network) == device else network.to(device)
 
 
 def batches(x: Value, size: int | None = None) -> tuple[Tensor, ...]:

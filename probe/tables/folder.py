@@ -117,7 +117,7 @@ def by_name(directories: Sequence[Path]) -> dict[str, Path]:
     folders = {directory.resolve().name: directory for directory in directories}
     if len(folders) < len(directories):
         raise InputError(
-            "two of the directories have the same name: rename one of them"
+            "two of the directories have the same name: name each once, or rename one"
         )
     return folders
 

@@ -96,7 +96,8 @@ def test_so_do_causes_by_example(networks: dict[int, nn.Module]) -> None:
     models = {1: networks[2], 2: networks[3]}
 
     def causes(device: torch.device) -> pd.DataFrame:
-        at = {t: deepcopy(network).to(device) for t, network in models.items()}
+        at = {t: deepcopy(network) for t, network in models.items()}
+        at[2].to(device)
         test = [(x[:15], y[:15].to(device)), (x[15:].to(device), y[15:])]
         return probe.causes(
             at,
@@ -127,11 +128,12 @@ def test_so_does_a_comparison_with_its_remedies(has_data_there: bool) -> None:
             for rows in (slice(30), slice(30, 60), slice(60, 90), slice(90, 120))
         ]
         old, new, stored_old, stored_new = sets
+        # Read from a file, the network before is on the CPU.
         return probe.diff(
-            deepcopy(before).to(device),
+            deepcopy(before),
             deepcopy(after).to(device),
             old,
-            new,
+            (new[0].cpu(), new[1].cpu()),
             train={"old": stored_old, "new": stored_new},
             blocks=["2", "4"],
         )

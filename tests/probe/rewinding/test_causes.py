@@ -78,6 +78,37 @@ def test_units_of_recurrent_layers_are_compared_too():
         probe.causes({1: first, 2: other}, test)
 
 
+class Beside(nn.Linear):
+    """A layer that returns something first that nobody reads."""
+
+    def forward(self, x):
+        return x[:, :3].sin() * self.weight.sum(), super().forward(x).tanh()
+
+
+class Chain(nn.Module):
+    """Two such layers, and an output."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = Beside(6, 6)
+        self.b = Beside(6, 6)
+        self.head = nn.Linear(6, 4)
+
+    def forward(self, x):
+        return self.head(self.b(self.a(x)[1])[1])
+
+
+def test_what_nobody_reads_is_not_compared():
+    """The sign of the first tensor is that of the sum of weights."""
+    first = Chain()
+    last = deepcopy(first)
+    for block in (last.a, last.b):
+        block.weight.data -= 2.02 * block.weight.mean()
+    last.head.bias.data += 1
+    table = probe.causes({1: first, 2: last}, TEST[:2], "loss", ["a", "b"])
+    assert not table.attrs["withheld"]
+
+
 def test_a_task_of_which_nothing_is_said_is_in_no_mean():
     nets = networks() | {1: network("norm", 5)}
     draw = torch.Generator().manual_seed(4)

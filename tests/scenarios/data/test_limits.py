@@ -8,7 +8,14 @@ import torch
 from hypothesis import given, strategies as st
 
 from probe.errors import InputError
-from scenarios.data.datasets import held_out, limited, load, standardized
+from scenarios.data.datasets import (
+    Location,
+    held_out,
+    limited,
+    load,
+    standardized,
+)
+from scenarios.study.scenario_spec import ScenarioSpec
 from tests.scenarios.numbered_data import dataset, numbered, pairs
 
 
@@ -64,3 +71,13 @@ def test_inputs_are_standardized_by_channel_over_the_training_images():
     assert not found.test.x[:, 2].any()
     with pytest.raises(InputError, match="standardize takes one float tensor"):
         standardized(replace(data, train=replace(data.train, x=(data.train.x,) * 2)))
+
+
+def test_a_study_is_standardized_over_the_images_that_it_has():
+    """With a limit, those are fewer."""
+    raw = {"data": "digits", "train_limit": 3, "standardize": True}
+    scenario = ScenarioSpec.model_validate(raw).scenario(Location())
+    x = torch.cat([task.train.x for task in scenario.tasks])
+    assert len(x) == 30
+    assert float(x.mean()) == pytest.approx(0, abs=1e-5)
+    assert float(x.std(correction=0)) == pytest.approx(1, abs=1e-5)

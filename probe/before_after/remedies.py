@@ -192,8 +192,7 @@ class Workshop:
 
     def outputs(self) -> Iterator[Remedy]:
         """Test the network with its outputs renamed, and with a bias for each class."""
-        x, labels = self._fitted
-        y = labels.cpu()
+        x, y = self._fitted
         logits = outputs_on(self.after, x, self.class_call)
         order = best_renaming(logits, y)
         yield self._with_outputs(

@@ -229,7 +229,7 @@ class Recorder:
             self._network.state()
             test = self._examples.splits["test"]
             some = torch.linspace(0, len(test) - 1, _SOME, device="cpu").long()
-            self._network.predict(test.take(some.to(test.y.device)), 0)
+            self._network.predict(test.take(some), 0)
             if self._course is not None:
                 self._network.layer_predictions(self._course)
 

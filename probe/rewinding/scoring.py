@@ -84,8 +84,7 @@ def batches(x: Value, size: int | None = None) -> tuple[Tensor, ...]:
 
 def rows_for(network: nn.Module, value: Value, rows: Tensor) -> Value:
     """Return rows of a value, by indices on the CPU, on the device of a network."""
-    device = tensors(value)[0].device
-    return on_device_of(network, gather(value, rows.to(device)))
+    return on_device_of(network, gather(value, rows))
 
 
 @immutable(eq=False)

@@ -72,7 +72,7 @@ def _study_file(command: str, options: InitOptions) -> str:
     network = options.network or network
     if options.own:
         name = "mydata"
-        tasks = f"{'tasks = [[0, 1], [2, 3]]':<28}# the classes of each task"
+        tasks = "tasks = [[0, 1], [2, 3]]"
         network = "mynet"
     learners = choose_learners(names(options.learners or "finetune,er,offline"), {})
     tables = [f"[learners.{kind}]\n{_ABOUT.get(kind, '')}" for kind in learners]
@@ -87,14 +87,9 @@ def _study_file(command: str, options: InitOptions) -> str:
 
 
 def _tasks(name: str, data: Dataset | None) -> str:
-    """Return the file's line that divides the classes into tasks, if the data have none."""
+    """Return the file's line that divides the classes into tasks, if the data do not."""
     if data is not None and data.has_tasks:
-        return "# Its examples have tasks."
-    return f"{_division(name, data):<28}# the classes of each task"
-
-
-def _division(name: str, data: Dataset | None) -> str:
-    """Return the key that divides the classes into tasks."""
+        return "# tasks = those of the data"
     classes = data.classes if data else 100 if name == "cifar100" else 10
     if classes <= _TASKS:
         return "classes_per_task = 1"

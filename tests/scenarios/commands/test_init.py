@@ -69,7 +69,7 @@ def test_data_that_would_be_downloaded_are_cut_by_their_names(probe, cwd, name, 
         (6, "classes_per_task = 2"),
         (20, "classes_per_task = 4"),
         (7, "tasks = [[0, 1], [2, 3], [4, 5, 6]]"),
-        (2, "have tasks"),
+        (2, "# tasks = those of the data"),
     ],
 )
 def test_feature_files_are_cut_into_about_five_tasks(probe, cwd, classes, expected):

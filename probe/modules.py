@@ -425,6 +425,23 @@ def mode(model: nn.Module, training: bool) -> Iterator[None]:
             module.training = flag
 
 
+@contextmanager
+def eval_with_gradients(model: nn.Module) -> Iterator[None]:
+    """Put a model into eval mode within the block, in which gradients are computed.
+
+    On a GPU, cuDNN computes none for recurrent layers in eval mode, and is not used.
+    """
+    cudnn = torch.backends.cudnn
+    was_enabled = cudnn.enabled
+    is_recurrent = any(isinstance(module, nn.RNNBase) for module in model.modules())
+    with mode(model, training=False):
+        cudnn.enabled = was_enabled and not is_recurrent
+        try:
+            yield
+        finally:
+            cudnn.enabled = was_enabled
+
+
 def forget(model: nn.Module) -> None:
     """Make modules with their own `train` method drop the values that they cache in eval mode.
 

@@ -69,7 +69,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 
 def _pieces(causes: pd.DataFrame) -> pd.DataFrame:
-    """Return the shares of layers, by depth, and of classes that have come since."""
+    """Return the shares of layers, by depth, and of classes that have come since.
+
+    A learner has none if those of its layers are withheld.
+    """
     rows = where(
         widest_scope(causes),
         score="accuracy",
@@ -78,8 +81,8 @@ def _pieces(causes: pd.DataFrame) -> pd.DataFrame:
     ).sort_values("depth", kind="stable")
     is_layer = rows["quantity"] == "attributed"
     rows["feature"] = rows["feature"].where(is_layer, COMPETITION)
-    pieces = rows[is_layer | (rows["value"] != 0)]
-    return pieces.dropna(subset="value")
+    pieces = rows[is_layer | (rows["value"] != 0)].dropna(subset="value")
+    return where(pieces, learner=pieces.loc[is_layer, "learner"].unique())
 
 
 def _colors(names: Iterable[str]) -> dict[str, str]:

@@ -272,6 +272,8 @@ def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
 
 def _next(measured: pd.DataFrame, tasks: int, *, has_causes: bool) -> str:
     """Return the call of Python that goes further, for networks in memory."""
+    if tasks == 1:
+        return "probe.diff(before, after, old, new)"
     if not has_causes:
         return f"probe.analyze({{{tasks - 1}: before, {tasks}: after}}, train, test, tasks)"
     models = "models"

@@ -13,6 +13,7 @@ from probe.errors import InputError
 from probe.immutable import immutable
 from probe.reading.item_format import same_form
 from probe.rewinding.data import Pair, as_pair, has_classes
+from probe.rewinding.scoring import Score
 from probe.seeding import permutation, stream
 
 PER_TARGET = 10
@@ -65,22 +66,23 @@ def _joined(parts: Iterable[Tensor], device: torch.device) -> Tensor:
     return torch.cat([part.to(device) for part in parts])
 
 
-def as_pairs(old: Any, new: Any = None) -> list[Pair]:
+def as_pairs(old: Any, new: Any, score: Score) -> list[Pair]:
     """Read old examples, and new ones in the same form if there are any."""
-    pairs = [as_pair(old, "old")]
+    pairs = [as_pair(old, "old", score)]
     if new is not None:
-        x, y = as_pair(new, "new")
+        x, y = as_pair(new, "new", score)
         pairs.append((same_form(x, pairs[0][0]), y))
     return pairs
 
 
-def stored(data: Any, tests: Sequence[Pair]) -> Stored:
+def stored(data: Any, tests: Sequence[Pair], score: Score) -> Stored:
     """Read stored examples, old and new ones apart if they are given so.
 
     Args:
         data: Examples; or those of old and new, as a tuple of two or a mapping of `old`
             and `new`.
         tests: The test examples; none of them may be among the stored ones.
+        score: The score, which says whether whole numbers are classes.
 
     Raises:
         InputError: They have another form, or are among the test examples.
@@ -90,9 +92,10 @@ def stored(data: Any, tests: Sequence[Pair]) -> Stored:
     # A pair (x, y) has a tensor or an array in the second place.
     is_two_sets = isinstance(data, tuple | list) and len(data) == 2
     if is_two_sets and not isinstance(data[1], Tensor | np.ndarray | list):
-        sets = [as_pair(data[0], "train, old"), as_pair(data[1], "train, new")]
+        old, new = data
+        sets = [as_pair(old, "train, old", score), as_pair(new, "train, new", score)]
     else:
-        sets = [as_pair(data, "train")]
+        sets = [as_pair(data, "train", score)]
     form = tests[0][0]
     sets = [(same_form(x, form), y) for x, y in sets]
     tested = np.concatenate([_rows(x) for x, _ in tests])

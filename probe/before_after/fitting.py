@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 from probe.batch import Value, gather
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError
-from probe.modules import copied, mode, named_state, state_groups
+from probe.modules import copied, eval_with_gradients, named_state, state_groups
 from probe.rewinding.blocks import with_new_rows
 from probe.rewinding.data import Pair
 from probe.rewinding.scoring import (
@@ -42,7 +42,8 @@ def averaged(
         before: The network before.
         after: The network after; everything else is copied from it.
         share: The weight of the network before, in [0, 1].
-        names: The tensors to average; None = all. Whole numbers are not averaged.
+        names: The tensors to average; None = all. Whole numbers are not averaged, and
+            no infinite ones.
     """
     network = copied(after)
     state = named_state(network)
@@ -52,7 +53,9 @@ def averaged(
         later = state[name]
         if (names is None or name in names) and later.is_floating_point():
             rows = with_new_rows(name, earlier.detach(), later.detach())
-            later.data = share * rows + (1 - share) * later.detach()
+            mean = share * rows + (1 - share) * later.detach()
+            # A mask of -inf would leave no output of either network.
+            later.data = mean.where(mean.isfinite(), later.detach())
     return network
 
 
@@ -116,9 +119,13 @@ def fine_tuned(
     for name, parameter in copy.named_parameters():
         parameter.requires_grad = name in names
     trained = [p for p in copy.parameters() if p.requires_grad]
-    optimizer = torch.optim.Adam(trained, lr=rate)
+    # In half precision, Adam would divide 0 by 0.
+    precise = [
+        p.detach().to(torch.promote_types(p.dtype, torch.float)) for p in trained
+    ]
+    optimizer = torch.optim.Adam(precise, lr=rate)
     draw = stream(seed, "batches")
-    with torch.enable_grad(), mode(copy, training=False):
+    with torch.enable_grad(), eval_with_gradients(copy):
         for _ in range(steps):
             rows = torch.randperm(len(labels), generator=draw, device="cpu")[:BATCH]
             rows = rows.to(labels.device)
@@ -126,9 +133,12 @@ def fine_tuned(
             loss = -score_of(objective, outputs, labels[rows]).mean()
             if not loss.requires_grad:
                 raise InputError("the network runs without gradients: leave out train=")
-            optimizer.zero_grad()
-            loss.backward()
+            gradients = torch.autograd.grad(loss, trained, materialize_grads=True)
+            for update, gradient in zip(precise, gradients, strict=True):
+                update.grad = gradient.to(update.dtype)
             optimizer.step()
+            for parameter, update in zip(trained, precise, strict=True):
+                parameter.data.copy_(update)
     return copy
 
 

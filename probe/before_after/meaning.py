@@ -200,6 +200,8 @@ class Findings:
                 f"{_TRADES[self.kind]}: {traded} learned the new at the expense of the old.",
                 f"Putting {traded} back returns old and loses new.",
             ]
+        if self.kind == NO_LOSS and self.lost.low > 0:
+            return ["The loss on old examples is shown to be below the margin."]
         if self.kind in _SENTENCES:
             return [_SENTENCES[self.kind]]
         if self.new is None:

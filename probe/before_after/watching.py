@@ -17,6 +17,7 @@ from probe.before_after.data import as_pairs
 from probe.before_after.ranking import interval
 from probe.before_after.result import Diff
 from probe.errors import InputError
+from probe.files import discard
 from probe.model import Model
 from probe.modules import copied, kept_state
 from probe.record.state_files import fit_state, keep_tensors, load_state, plain_state
@@ -41,20 +42,25 @@ class TooMuchLost(Exception):
     ...     print(error.diff, error.last_good)
 
     Attributes:
-        step: The number of steps.
-        diff: The comparison with the network at the start.
+        step: The number of steps that this recorder has counted.
+        diff: The comparison with the network at the start, None if the network has NaN
+            or Inf.
         last_good: The file of the last good network, None if only that at the start was
             good.
     """
 
-    def __init__(self, step: int, comparison: Diff, last_good: Path | None) -> None:
-        answer = comparison.answer
-        block = ""
-        if answer.blocks:
-            block = f", the largest share by {answer.blocks[0].block}"
+    def __init__(
+        self, step: int, comparison: Diff | None, last_good: Path | None
+    ) -> None:
+        event = "the network has NaN or Inf"
+        if comparison is not None:
+            answer = comparison.answer
+            fall = answer.interval(answer.lost)
+            event = f"the score on old examples has fallen by {fall}"
+            if answer.blocks:
+                event += f", the largest share by {answer.blocks[0].block}"
         super().__init__(
-            f"after {step} steps the score on old examples has fallen by "
-            f"{answer.interval(answer.lost)}{block}; the last good network is "
+            f"after {step} steps {event}; the last good network is "
             f"{last_good or 'that at the start'}"
         )
         self.step = step
@@ -116,23 +122,28 @@ class Watch:
             raise InputError(
                 f"tolerate must be a number, 0 or more, got {self.tolerate!r:.40}"
             )
+        if self.score == "accuracy" and self.tolerate >= 1:
+            raise InputError(
+                f"tolerate is a share of accuracy: give 0.02 for two points, got "
+                f"{self.tolerate}"
+            )
         if type(self.stop) is not bool:
             raise InputError(f"stop must be True or False, got {self.stop!r:.40}")
         self._step = 0
         self._rows: list[tuple[float, ...]] = []
         self._last_good: Path | None = None
-        self._pairs = as_pairs(self.old, self.new)
+        self._pairs = as_pairs(self.old, self.new, self.score)
 
     @property
     def table(self) -> "pd.DataFrame":
-        """The tests so far: step, the score on old and new examples, and what is lost of old."""
+        """The tests of this recorder: step, score on old and new examples, and what old lost."""
         import pandas as pd
 
         return pd.DataFrame(self._rows, columns=_COLUMNS).astype({"step": int})
 
     @checked
     def begin(self, model: Model, folder: Path) -> None:
-        """Save the network as the one at the start, or take the one that an earlier process saved.
+        """Save the network as the one at the start, or take those that an earlier process saved.
 
         Args:
             model: The network in training, and its call.
@@ -161,6 +172,8 @@ class Watch:
         fit_state(start, load_state(path), str(path))
         self._tests.check(start)
         self._take(start)
+        if (folder / LAST_GOOD).exists():
+            self._last_good = folder / LAST_GOOD
         if tensor_hash(plain_state(start)) != tensor_hash(plain_state(model.network)):
             text = f"the network at the start is that in {path}: after_task(0) begins"
             warnings.warn(f"{text} anew", stacklevel=5)
@@ -168,6 +181,8 @@ class Watch:
     def restart(self) -> None:
         """Save the network, as it is now, as the one at the start."""
         self._tests.check(self._model.network)
+        discard(self._folder / LAST_GOOD)
+        self._last_good = None
         keep_tensors(plain_state(self._model.network), self._folder / START)
         self._take(copied(self._model.network))
 
@@ -190,6 +205,11 @@ class Watch:
             return
         lock()
         network = self._model.network
+        if any(not tensor.isfinite().all() for tensor in network.parameters()):
+            self._rows.append((self._step, *[math.nan] * (len(_COLUMNS) - 1)))
+            if self.stop:
+                raise TooMuchLost(self._step, None, self._last_good)
+            return
         with kept_state(network):
             scores = self._tests.scores(network)
         is_old = self._tests.task_of == 0

@@ -125,7 +125,7 @@ def causes(
         raise InputError(
             "causes has no task ids: use analyze, or a score that knows the task"
         )
-    test = [as_pair(pair, f"test of task {k}") for k, pair in enumerate(test, 1)]
+    test = [as_pair(pair, f"test of task {k}", score) for k, pair in enumerate(test, 1)]
     by_seed = [
         _check_networks(networks, len(test)) for networks in _by_seed(model.network)
     ]

@@ -10,6 +10,7 @@ from probe.batch import Value, check_finite, check_value, tensors
 from probe.errors import InputError, located
 from probe.examples import Examples
 from probe.reading.item_format import pair
+from probe.rewinding.scoring import Score
 
 Pair = tuple[Value, Tensor]
 """Inputs, one or more tensors (N, ...), and labels or targets (N, ...)."""
@@ -23,13 +24,14 @@ def has_classes(y: Value) -> bool:
     return isinstance(y, Tensor) and y.ndim == 1 and not y.is_floating_point()
 
 
-def as_pair(data: Any, name: str) -> Pair:
+def as_pair(data: Any, name: str, score: Score = "accuracy") -> Pair:
     """Read examples.
 
     Args:
         data: A pair (x, y), a mapping of tensors with a label, a Dataset, a DataLoader
             or `Examples`.
         name: The name of the examples in messages.
+        score: The score, which says whether whole numbers are classes.
 
     Raises:
         InputError: They have another form, are not finite, or are fewer than 2.
@@ -55,16 +57,18 @@ def as_pair(data: Any, name: str) -> Pair:
         sizes = f"{inputs} inputs and {labels} labels"
         raise InputError(f"{name} has {sizes}: give equally many, 2 or more")
     check_finite(x, name)
-    _check_labels(y, name)
+    if score == "squared_error" and has_classes(y):
+        y = y.float()
+    _check_labels(y, name, score)
     return x, y
 
 
-def _check_labels(y: Any, name: str) -> None:
+def _check_labels(y: Any, name: str, score: Score) -> None:
     """Raise InputError for labels or targets that are not finite, real, or classes from 0 on."""
     check_finite(y, f"y of {name}")
     if any(map(Tensor.is_complex, tensors(y))):
         raise InputError(f"y of {name} is complex: give classes, or real numbers")
-    if has_classes(y) and int(y.min()) < 0:
+    if has_classes(y) and not callable(score) and int(y.min()) < 0:
         raise InputError(
             f"{name} has the label {int(y.min())}, expected classes from 0 on"
         )

@@ -117,7 +117,14 @@ class Tests:
         x, _ = self.data[position - 1]
         few = on_device_of(network, varied(x, count))
         with torch.no_grad(), repeatable_eval(network):
-            return self.model.class_call(network, few)
+            return self._outputs(network, few)
+
+    def _outputs(self, network: nn.Module, x: Value) -> Tensor:
+        """Return a network's outputs, (B, ..., K), where a single number has a column, too."""
+        outputs = self.model.class_call(network, x)
+        if self.score == "squared_error" and outputs.ndim == 1:
+            return outputs[:, None]
+        return outputs
 
     @property
     def is_accuracy(self) -> bool:
@@ -158,7 +165,7 @@ class Tests:
         labels = cast(Tensor, y).to(tensors(x)[0].device)
 
         def logits(batch: Value) -> Tensor:
-            outputs = self.model.class_call(network, on_device_of(network, batch))
+            outputs = self._outputs(network, on_device_of(network, batch))
             return outputs.to(labels.device)
 
         def means(batch: Value) -> Tensor:
@@ -261,7 +268,7 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
     if name == "squared_error":
         if logits.numel() != y.numel():
             raise _unfit(logits, y, "as many targets as outputs: ")
-        errors = logits.flatten(1) - y.reshape(len(y), -1)
+        errors = logits.reshape(len(y), -1) - y.reshape(len(y), -1)
         return -errors.square().mean(1)
     if logits.shape[:-1] != y.shape or y.is_floating_point():
         remedy = f"{remedy_for(y)}; or " if logits.ndim == 2 else ""

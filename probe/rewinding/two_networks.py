@@ -135,8 +135,16 @@ class TwoNetworks:
 
     @cached_property
     def saved(self) -> Floats:
-        """The score of the earlier network on each example, (N,), called as it was saved."""
-        return self._scores(self.earlier)
+        """The score of the earlier network on each example, (N,), called as it was saved.
+
+        For classes that have come since, it has the last network's outputs: without, the
+        loss would be infinite.
+        """
+        if self.tests.score != "loss" or self.outputs[0] == self.outputs[1]:
+            return self._scores(self.earlier)
+        saved = self.tests.scores(self.earlier, self.task)
+        put_back = self.put_back(*self.rewinding.blocks)
+        return np.where(self.rewinding.of_task, saved, put_back)
 
     @cached_property
     def outputs(self) -> tuple[int, int]:

@@ -58,17 +58,22 @@ def _write_answers(
     from probe.results.run_directory import next_of
     from probe.tables.folder import by_name, read_tables
 
-    answers_of = {}
-    for name, folder in by_name(folders).items():
-        of_run = answers(read_tables(folder), next_of(folder))
-        answers_of[name] = [
-            answer for answer in of_run if chosen is None or answer.method in chosen
-        ]
-    if path.suffix == ".json":
-        records = {run: [*map(asdict, of_run)] for run, of_run in answers_of.items()}
-        write_text(path, as_json(records))
-    else:
-        write_text(path, as_markdown(chain(*answers_of.values())))
+    answers_of = {
+        name: answers(read_tables(folder), next_of(folder))
+        for name, folder in by_name(folders).items()
+    }
+    methods = {answer.method for answer in chain(*answers_of.values())}
+    for name in chosen or ():
+        if name not in methods:
+            raise unknown("method", name, methods, "in these tables")
+    records = {}
+    text = ""
+    for name, of_run in answers_of.items():
+        shown = [answer for answer in of_run if answer.method in (chosen or methods)]
+        records[name] = [*map(asdict, shown)]
+        text += f"# {name}\n\n" if len(folders) > 1 else ""
+        text += as_markdown(shown)
+    write_text(path, as_json(records) if path.suffix == ".json" else text)
 
 
 def show_compared(first: Path, second: Path, most: float | None) -> bool:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.extensions import learner
-from probe.modules import mode
+from probe.modules import eval_with_gradients
 from probe.tasks import Task
 from probe.training.evaluation import batch_size_for
 from probe.training.precision import lowered
@@ -69,7 +69,7 @@ class GradientEpisodicMemory(ContinualLearner):
         gradient = _flat(
             torch.zeros_like(p) if p.grad is None else p.grad for p in trained
         )
-        with mode(model, training=False):
+        with eval_with_gradients(model):
             past = [self._gradient_of(memory, trained) for memory in self._memories]
         projected = project(gradient, torch.stack(past), self.settings.margin)
         # A gradient that violates nothing is left as it is, bit for bit.

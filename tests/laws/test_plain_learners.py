@@ -68,7 +68,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "changes"), CASES)
-def test_learners_are_their_plain_loops(kind, changes):
+def test_learners_are_their_plain_loops(kind, changes, monkeypatch):
+    # A memory of more than one batch, the last of them smaller.
+    monkeypatch.setattr("scenarios.learners.gem.batch_size_for", lambda *_: 4)
     model = noisy_network().double()
     own = learner(kind, recipe=RECIPE, model=model, **changes)
     plain = PlainLearner(kind, copy.deepcopy(model), RECIPE, own.settings)
@@ -162,7 +164,7 @@ def test_penalties_are_their_formulas(kind, changes):
 
 @pytest.mark.parametrize("anchors", ["each", "last"])
 def test_fishers_are_taken_in_eval_mode_and_added_or_replaced(anchors):
-    """On batch norm and dropout, over three tasks; more examples than one chunk has."""
+    """On batch norm and dropout; of a task's examples, more than one chunk, and no exemplars."""
     model = noisy_network().double()
     own = learner(
         "ewc",
@@ -170,6 +172,7 @@ def test_fishers_are_taken_in_eval_mode_and_added_or_replaced(anchors):
         model=model,
         strength=0.0,
         anchors=anchors,
+        exemplars={"per_class": 2, "replay": "joined"},
     )
     expected = {}
     for task in tasks():

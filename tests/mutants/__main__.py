@@ -2,7 +2,7 @@
 
 Half of the lines are in files that changed last, half of them where one function hands
 something to another; the same seed plants the same lines. For each, the tests that call
-the function run, the quickest first, up to `SECONDS`.
+the function run, those of the same folder first and the quickest of them, up to `SECONDS`.
 """
 
 import argparse
@@ -77,7 +77,11 @@ def names_of_tests(change, tests_of):
     names_of_file = defaultdict(list)
     for name, _ in tests:
         names_of_file[name.partition("::")[0]].append(name)
-    return [*chain(*names_of_file.values())]
+    mirrored = f"tests/{change.file}"
+    near = sorted(
+        names_of_file, key=lambda file: -len(os.path.commonpath([mirrored, file]))
+    )
+    return [*chain(*map(names_of_file.get, near))]
 
 
 def outcome(tests, copy):

@@ -11,7 +11,7 @@ from torch.func import functional_call, grad, vmap
 
 from probe.examples import Examples
 from probe.extensions import learner
-from probe.modules import kept_buffers, mode
+from probe.modules import eval_with_gradients, kept_buffers
 from probe.seeding import global_stream
 from probe.tasks import Task
 from probe.validation import FromZero, PositiveInt
@@ -126,7 +126,7 @@ def diagonal_fisher(
         >>> fisher["weight"].tolist()
         [[1.25], [1.25]]
     """
-    with mode(model, training=False), kept_buffers(model), global_stream(generator):
+    with eval_with_gradients(model), kept_buffers(model), global_stream(generator):
         try:
             sums = _by_chunks(model, loss, examples)
         except Exception:

@@ -76,7 +76,23 @@ def test_training_is_drawn_where_there_are_both_scopes_and_other_blocks_are_last
     assert widths[3] == pytest.approx(values["attributed", "conv1"])
 
 
-@pytest.mark.parametrize("nothing", [TABLE[:0], TABLE.assign(score="loss")])
+OF_LAYERS = TABLE["quantity"] == "attributed"
+
+
+def test_a_learner_without_shares_of_layers_is_not_drawn():
+    withheld = TABLE["value"].mask(OF_LAYERS & (TABLE["learner"] == "er"))
+    axes = figures.causes(StudyTables(causes=TABLE.assign(value=withheld))).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Finetune"]
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        TABLE[:0],
+        TABLE.assign(score="loss"),
+        TABLE.assign(value=TABLE["value"].mask(OF_LAYERS)),
+    ],
+)
 def test_without_causes_of_accuracy_nothing_is_drawn(nothing):
     with pytest.raises(InputError, match=r"figures\.causes"):
         figures.causes(StudyTables(causes=nothing))

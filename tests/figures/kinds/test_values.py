@@ -192,3 +192,14 @@ def test_what_forgets_transfers_backward_and_what_learns_less_forward_negatively
         backward, forward = name.split(", ")
         assert (backward == "NBT") == (x == "right")
         assert (forward == "NFT") == (y == "top")
+
+
+def test_bars_of_forgetting_lie_and_those_of_intransigence_stand():
+    summary = invented.metrics(["er", "ft"], tasks=3, seeds=4)
+    axes = figures.tradeoff(StudyTables(metrics=summary)).axes[0]
+    by_metric = dict(tuple(summary.groupby("metric")))
+    for number, drawn in enumerate(axes.containers):
+        for name, is_x in (("forgetting[3]", True), ("intransigence[3]", False)):
+            row = by_metric[name].iloc[[number]]
+            expected = seen.spread(row.itertuples(), scale=1)
+            np.testing.assert_allclose(seen.bars(drawn, x=is_x), expected)

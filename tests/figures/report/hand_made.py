@@ -93,12 +93,12 @@ def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> pd.DataFra
                 "tasks_seen": t,
                 "head": "single",
                 "metric": "accuracy",
-                "task_position": 1 + (task + order) % T,
-                "task": str(task),
-                "value": math.nan if t == 0 else 0.5,
+                "task_position": j,
+                "task": str((j - 1 - order) % T),
+                "value": math.nan if t == 0 else 0.5 + 0.02 * t - 0.01 * j,
             }
-            for order, seed, t, task in product(
-                range(orders), range(seeds), range(T + 1), range(T)
+            for order, seed, t, j in product(
+                range(orders), range(seeds), range(T + 1), range(1, T + 1)
             )
         ],
     )

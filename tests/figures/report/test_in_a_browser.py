@@ -7,7 +7,15 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 from figures.report.page import report
-from tests.figures.report.hand_made import causes, stated, tables, with_layers
+from probe.tables.table_file import all_tables
+from tests.figures import invented
+from tests.figures.report.hand_made import (
+    LAYERS,
+    causes,
+    stated,
+    tables,
+    with_layers,
+)
 from tests.figures.test_pair_page import compared
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -28,6 +36,8 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     (folder / "run.html").write_text(report({"first": found, "second": found}, {}))
     compared().report(folder / "pair.html")
+    two_methods = all_tables(**vars(invented.study(["er", "ft"], LAYERS)))
+    (folder / "methods.html").write_text(report({"run": two_methods}, {}))
     return folder
 
 
@@ -73,6 +83,20 @@ def test_the_picture_of_the_answer_is_on_the_first_screen(
     for part in ("h1", "svg.answer-rows"):
         box = page.locator(part).first.bounding_box()
         assert box["y"] + box["height"] <= height
+
+
+@pytest.mark.parametrize(("kind", "name"), [("learner", "er"), ("readout", "linear")])
+def test_a_choice_hides_what_belongs_to_another_and_nothing_else(
+    browser, folder, kind, name
+):
+    page = opened(browser, folder / "methods.html", [])
+    page.locator(f"button[name={kind}][value={name}]").click()
+    every = set()
+    for figure in page.locator("[data-learner]").all():
+        of = figure.get_attribute(f"data-{kind}")
+        assert figure.evaluate("one => one.hidden") == (of not in ("", name))
+        every.add(of)
+    assert every > {"", name}
 
 
 def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(browser, folder):

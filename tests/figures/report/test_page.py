@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from html import escape
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
@@ -21,9 +22,10 @@ from probe.answers.study import answers
 from probe.answers.text import with_ends
 from probe.errors import InputError
 from probe.extensions import spread_over
-from probe.tables.table_file import new_table, write_table
+from probe.tables.table_file import all_tables, new_table, write_table
 from tests.figures import invented
 from tests.figures.report.hand_made import (
+    LAYERS,
     by_seed,
     layer,
     layers,
@@ -150,6 +152,8 @@ def test_budgets_are_shown_with_floor_and_ceiling_at_the_same_budget() -> None:
     expected = {"accuracy": 70, "floor": 40, "ceiling": 90}
     assert values(second) == {k: pytest.approx([v, v]) for k, v in expected.items()}
     assert [point.x for point in second.view.series["floor"]] == [1, 2]
+    point = second.view.series["accuracy"][0]
+    assert (point.low, point.high) == pytest.approx((69, 72))
 
 
 def test_fifty_tasks_are_drawn_in_part_and_all_in_the_table() -> None:
@@ -265,6 +269,25 @@ def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None
         report({"sweep": found}, {}, ["mine"])
 
 
+def test_the_borders_of_colors_are_named_where_two_colors_meet() -> None:
+    elements = Page(report({"toy": study()}, {})).elements
+    first = next(k for k, (_, a) in enumerate(elements) if a.get("class") == "t0")
+    shown = elements[first : first + 15]
+    ends = [int(a["x"] or 0) + 40 for tag, a in shown if tag == "rect"]
+    assert [int(a["x"] or 0) for tag, a in shown if tag == "text"] == ends[:-1]
+
+
+def test_every_line_of_every_table_is_on_the_page() -> None:
+    drawn_tables = invented.study(["er", "ft"], LAYERS)
+    found = all_tables(**vars(drawn_tables))
+    page = report({"toy": found}, {})
+    for section in sections({"toy": found}):
+        for figure in (*section.figures, *section.more):
+            for first, *others in getattr(figure.view, "table", figure.view).lines:
+                cells = "".join(f"<td>{escape(text)}</td>" for text in others)
+                assert f'<th scope="row">{escape(first)}</th>{cells}</tr>' in page
+
+
 @pytest.mark.parametrize("statement", ["forgets", "learns_less", "misses"])
 def test_a_map_is_striped_where_its_own_statement_is_withheld(statement: str) -> None:
     names = ("never_learned", "forgotten")
@@ -288,7 +311,10 @@ def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
     found = study(causes=causes, layers=new_table("layers", forgot))
     figures = {section.name: section.figures for section in sections({"toy": found})}
     table, content = figures["parted"]
-    assert [line[0][4:9] for line in table.view.lines] == ["right", "after"]
+    assert table.view.lines == [
+        ("ft, right after the task", "51.0", "52.0", "53.0"),
+        ("ft, after all tasks", "55.0", "54.0", "53.0"),
+    ]
     assert [cell.text for cell in content.view.cells[0]] == ["12.0"] * 3
     page = report({"toy": found}, {})
     doubted = {

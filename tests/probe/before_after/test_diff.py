@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from torch import nn
+from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
 import probe
@@ -234,6 +235,41 @@ def test_a_grown_head_loses_to_new_outputs_too(before):
     assert any("new outputs compete" in sentence for sentence in answer.belief)
     assert answer.old.after == 0
     assert answer.lost.value == pytest.approx(answer.old.before)
+    new = NEW[0], NEW[1] % 2 + 10
+    losses = probe.diff(before, grown, OLD, new, score="loss").answer
+    mixed = nn.Sequential(*before[:6], grown[6])
+    for score, network, (x, y) in (
+        (losses.old.before, before, OLD),
+        (losses.old.after, grown, OLD),
+        (losses.new.before, mixed, new),
+        (losses.new.after, grown, new),
+    ):
+        assert score == pytest.approx(-cross_entropy(network(x), y).item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("use", ["diff", "causes"])
+def test_numbers_to_be_predicted_may_be_whole_and_outputs_need_no_column(use):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        first, last = (nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 1)) for _ in "ab")
+        x = torch.randn(90, 4)
+        y = torch.randint(-5, 5, (90,))
+    said = []
+    for labels, call in (
+        (y[:, None].float(), None),
+        (y, None),
+        (y, lambda network, x: network(x)[:, 0]),
+    ):
+        parts = [*zip(x.split(30), labels.split(30), strict=True)]
+        settings = {"score": "squared_error"}
+        if use == "causes":
+            networks = probe.Model({1: first, 2: last}, call=call)
+            said.append(str(probe.causes(networks, parts[:2], **settings)))
+        else:
+            pair = (first, last, *parts[:2])
+            answer = probe.diff(*pair, train=parts[2], call=call, **settings)
+            said.append(f"{answer}{answer.remedies}")
+    assert said == said[:1] * 3
 
 
 class Sequence(nn.Module):

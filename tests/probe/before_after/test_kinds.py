@@ -115,6 +115,13 @@ def test_nothing_changed_and_nothing_lost_are_said(before):
         NEW,
     )
     assert better.answer.kind == "no loss"
+    (sentence,) = better.answer.meaning
+    assert sentence == "No loss on old examples is shown."
+    lost = probe.diff(before, trained(before, turned(TRAIN), 1), OLD, margin=0.99)
+    assert lost.answer.lost.low > 0
+    assert lost.answer.meaning == (
+        "The loss on old examples is shown to be below the margin.",
+    )
 
 
 def test_only_statistics_are_said_to_have_changed(before):

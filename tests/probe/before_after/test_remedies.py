@@ -15,7 +15,7 @@ from probe.before_after.fitting import averaged, with_fresh_values
 from probe.before_after.ranking import front, interval, measure, ranks
 from probe.before_after.remedies import AS_IT_IS, Remedy
 from probe.seeding import stream
-from tests.probe.before_after.conftest import NEW, OLD, STORED
+from tests.probe.before_after.conftest import NEW, OLD, STORED, trained
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_halves_examples_and_trainings_are_drawn_by_the_seed(
 def test_training_on_stored_examples(after, table, remedy, names, k):
     results = []
     for seed in range(3):
-        x, y = stored(STORED, [OLD]).draw(k, seed)
+        x, y = stored(STORED, [OLD], "accuracy").draw(k, seed)
         assert torch.bincount(y).tolist() == [2 * k] * 10
         network = deepcopy(after).eval()
         if "new head" in remedy:
@@ -322,3 +322,70 @@ def test_tied_weights_are_averaged_once():
         networks.append(network)
     for share in (0.25, 0.5, 0.75):
         assert bool((averaged(*networks, share)["b"].weight == share).all())
+
+
+MASKS = ([0, 2, -torch.inf], [-torch.inf, 4, 0])
+
+
+def test_a_mask_of_minus_infinity_is_not_averaged():
+    networks = [nn.Module(), nn.Module()]
+    for network, mask in zip(networks, MASKS, strict=True):
+        network.register_buffer("mask", torch.tensor(mask))
+    assert averaged(*networks, 0.5).mask.tolist() == [-torch.inf, 3, 0]
+
+
+class Tied(nn.Module):
+    """A classifier of words whose outputs are by the vectors of words, or by a layer."""
+
+    def __init__(self, is_tied):
+        super().__init__()
+        self.words = nn.Embedding(12, 8)
+        self.hidden = nn.Linear(8, 8)
+        self.outputs = None if is_tied else nn.Linear(8, 12, bias=False)
+
+    def forward(self, x):
+        h = self.hidden(self.words(x).mean(1)).relu()
+        return h @ (self.outputs or self.words).weight.T
+
+
+@pytest.mark.parametrize("is_tied", [True, False])
+def test_a_head_that_is_tied_to_the_first_layer_is_not_taken_for_the_last_block(
+    is_tied,
+):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        pair = [Tied(is_tied), Tied(is_tied)]
+    k = torch.randperm(90, generator=stream(0, "texts"))
+    x = torch.stack([k % 12, k // 12], dim=1)
+    y = x[:, 0]
+    train = (x[:30], y[:30])
+    table = probe.diff(*pair, (x[30:60], y[30:60]), (x[60:], y[60:]), train=train)
+    kinds = set(table.remedies["kind"])
+    assert "everything" in kinds
+    assert ({"head", "new head"} <= kinds) == (not is_tied)
+    assert bool({"head", "new head"} & kinds) == (not is_tied)
+
+
+def test_half_precision_has_the_same_remedies():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        pair = [nn.Sequential(nn.Linear(6, 9), nn.ReLU(), nn.Linear(9, 3))] * 2
+        x = torch.randn(150, 6)
+    pair = [
+        trained(pair[0], (x[:50], k), 20)
+        for k in ((x[:50, 0] > 0).long(), (x[:50, 1] > 0).long())
+    ]
+    with torch.no_grad():
+        for network in pair:
+            network[0].bias[0] = -100  # a unit without gradient
+    y = (x[:, 0] > 0).long()
+    tables = {}
+    for dtype in (torch.float32, torch.float16):
+        first, last = (deepcopy(network).to(dtype) for network in pair)
+        parts = x.to(dtype).split(50)
+        data = [*zip(parts, y.split(50), strict=True)]
+        table = probe.diff(first, last, data[0], data[1], train=data[2]).remedies
+        tables[dtype] = table.set_index("remedy")["old"]
+    exact, half = tables.values()
+    assert [*half.index] == [*exact.index]
+    assert (half - exact).abs().max() < 0.1

@@ -3,6 +3,7 @@
 import copy
 import math
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -183,7 +184,7 @@ def test_the_untrained_network_is_row_0_and_the_floor(whole: Analysis) -> None:
         assert rows(whole, "floor")["linear", feature].value == pytest.approx(share)
 
 
-def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
+def test_a_dead_layer_is_flagged_and_a_living_one_is_not(tmp_path: Path) -> None:
     dead = copy.deepcopy(offline())
     with torch.no_grad():
         dead.get_submodule("hidden2").bias.fill_(-1e3)
@@ -206,7 +207,10 @@ def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
     }
     assert constant == {("", ""), ("relu2", "retrain"), ("relu2", "linear")}
     assert f"model, relu2, after 3 tasks, in 2 runs: {DEAD}" in found.notes
-    assert found.remarks()[1:] == found.notes
+    covered, *others = found.remarks()
+    assert tuple(others) == found.notes
+    found.report(tmp_path / "page.html")
+    assert f"{covered}." in (tmp_path / "page.html").read_text()
 
 
 def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() -> None:

@@ -248,6 +248,14 @@ def test_a_masked_head_is_recorded_as_it_grows_and_refused_if_it_was_grown_befor
         rows_of(ForgettingProbe(Recorder(tmp_path / "other", grown, data.test)), stream)
 
 
+def test_training_examples_are_recorded_without_augmentation(root):
+    def augment(image):
+        return torch.full((1, 28, 28), torch.nan)
+
+    stream = SplitMNIST(5, dataset_root=root, train_transform=augment)
+    assert data_of(stream).train.x.isfinite().all()
+
+
 def test_a_whole_test_set_is_divided_by_classes_that_tell_the_tasks(root):
     parts = halves()
     names = dict(zip(("train", "test"), parts, strict=True))

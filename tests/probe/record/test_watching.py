@@ -147,6 +147,35 @@ def test_after_a_restart_the_first_start_counts_until_one_begins_anew(tmp_path):
     assert rec._watch.table.lost.iloc[-1] == lost.value
 
 
+@pytest.mark.parametrize("score", ["accuracy", "loss"])
+def test_a_network_that_diverges_is_lost(tmp_path, score):
+    model = learned()
+    rec = recorder(tmp_path, model, score=score, every=1)
+    told = recorder(tmp_path / "told", model, score=score, every=1, stop=False)
+    rec.after_step()
+    model[0].weight.data[0, 0] = torch.nan
+    told.after_step()
+    assert told._watch.table.drop(columns="step").isna().all(axis=None)
+    with pytest.raises(TooMuchLost, match=r"NaN or Inf.*last-good\.pt") as stopped:
+        rec.after_step()
+    assert (stopped.value.step, stopped.value.diff) == (2, None)
+
+
+@pytest.mark.parametrize("begins_anew", [False, True])
+def test_after_a_restart_the_last_good_network_is_still_known(tmp_path, begins_anew):
+    model = learned()
+    rec = recorder(tmp_path, model, every=1)
+    rec.after_step()
+    (good,) = tmp_path.rglob("last-good.pt")
+    if begins_anew:
+        rec.after_task(0)
+    again = recorder(tmp_path, model, every=1)
+    model[-1].bias.data[5] += 1000
+    with pytest.raises(TooMuchLost) as stopped:
+        again.after_step()
+    assert stopped.value.last_good == (None if begins_anew else good)
+
+
 def test_a_plugin_counts_steps_of_a_watch(tmp_path):
     rec = recorder(tmp_path, learned(), score="loss")
     counter = TaskCounter(rec)
@@ -157,7 +186,7 @@ def test_a_plugin_counts_steps_of_a_watch(tmp_path):
 
 @pytest.mark.parametrize(
     "setting",
-    [{"every": 0}, {"score": "accuracies"}],
+    [{"every": 0}, {"score": "accuracies"}, {"tolerate": 2}],
 )
 def test_a_watch_refuses(setting):
     with pytest.raises(InputError, match=re.escape(str(*setting.values())[:8])):

@@ -17,6 +17,7 @@ from torch.optim.lr_scheduler import (
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
+from probe.training.early_stopping import EarlyStopping
 from probe.training.loop import Objective, fit
 from probe.training.optimizers import optimizer_ops
 from probe.training.recipe import Recipe, RecipeChanges
@@ -308,6 +309,18 @@ def test_early_stopping_is_the_plain_loop(patience: int, most: int) -> None:
     torch.testing.assert_close(weights(model), expected, rtol=1e-9, atol=1e-11)
     assert len(steps.losses) - 1 == epochs
     assert (epochs < most) == (patience < 40)
+
+
+def test_the_loss_held_out_is_a_mean_over_examples(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("probe.training.early_stopping._BATCH", 7)
+    early = Recipe(epochs=2, patience=1, validation=0.3)
+    stopping = EarlyStopping(data(), early, stream(0), Objective())
+    model = network().requires_grad_(False)
+    held_out = data().take(stopping._held_out)
+    expected = nn.functional.cross_entropy(model(held_out.x), held_out.y)
+    assert stopping._mean_loss(model) == pytest.approx(expected.item())
 
 
 @pytest.mark.parametrize("iterations", [3, 4, 10])

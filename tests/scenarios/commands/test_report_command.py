@@ -44,6 +44,12 @@ def test_answers_are_written_as_markdown_and_as_json(tmp_path):
     show_report([a], tmp_path / "answer.json")
     (answer,) = json.loads((tmp_path / "answer.json").read_text())["a"]
     assert answer["layers"][0]["held"]["value"] == pytest.approx(0.87)
+    b = folder_of(tmp_path, "b", 0.08)
+    show_report([a, b], tmp_path / "both.md", "ft")
+    both = (tmp_path / "both.md").read_text()
+    assert both.startswith("\n".join(["# a", "", *lines, "# b", "", ""]))
+    with pytest.raises(InputError, match="no method 'fu' in these tables"):
+        show_report([a, b], tmp_path / "both.md", "fu")
     (tmp_path / "other").mkdir()
     other = folder_of(tmp_path / "other", "a", 0.08)
     with pytest.raises(InputError, match="same name"):
@@ -54,7 +60,7 @@ def test_a_limit_that_is_broken_is_told(tmp_path, capsys):
     a = folder_of(tmp_path, "a", 0.03)
     b = folder_of(tmp_path, "b", 0.08)
     assert show_compared(a, b, None)
-    assert "5.0 [5.0, 5.0]" in capsys.readouterr().out
+    assert " 5.0 [5.0, 5.0]" in capsys.readouterr().out
     assert show_compared(b, a, 0.05)
     assert not show_compared(a, b, 0.05)
     said = "ft, linear, conv2: forgets 8.0 points [7.0, 10.0], more than 5.0"

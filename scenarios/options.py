@@ -187,7 +187,9 @@ class RunOptions(JobOptions):
 
     variant: str | None = flag("A variant of the study, such as small.")
     learners: str | None = flag("Run only these methods, such as er,si.")
-    seeds: int | None = flag("Number of seeds.")
+    seeds: int | None = flag(
+        "Number of seeds: the study's first, and those that follow its last."
+    )
     orders: str | None = flag("Task orders: rotate, none or shuffle:N.")
     epochs: int | None = flag("Epochs of training and retraining.")
     train_limit: int | None = flag("Training examples per class.")

@@ -104,7 +104,7 @@ budget = Kind(
         "that still rises has not converged",
     ),
     "Would more retraining change what a layer shows?",
-    "a layer retrained for two multiples of the epochs (--budget 1,4)",
+    "a layer retrained for two multiples of the epochs (--epoch-multiples 1,4)",
     _TABLES,
 )
 

@@ -119,10 +119,11 @@ def _heat_map(
     If `legible`, the cells that are not gray show their numbers.
     """
     T = R.tasks
-    # Points lost since the task was learned, R[j, j]; gains and tasks to come count as 0.
+    # Points lost since the task was learned, R[j, j]; gains, tasks to come and those whose
+    # R[j, j] was not measured count as 0.
     tasks_seen, index = np.indices(R.values.shape)
     lost = np.where(tasks_seen <= index, 0, R.values[1:].diagonal() - R.values)
-    lost = np.where(np.isnan(R.values), np.nan, lost.clip(0))
+    lost = np.where(np.isnan(R.values), np.nan, np.nan_to_num(lost).clip(0))
     # Gray is the color of numbers below the scale.
     points = np.where(gray, -1, 100 * lost)
     # The hatched ground shows through cells that the mesh leaves out.

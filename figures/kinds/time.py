@@ -81,8 +81,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         f"Readout: {readout}, trained downstream on all tasks at once; the output is "
         "as trained",
         captions.over_seeds(courses),
-        "Dashed: the same for the layers of a network trained on all tasks at once"
-        * (not offline.empty),
+        "Dashed: accuracy on all test examples for the layers of a network trained on "
+        "all tasks at once" * (not offline.empty),
         readouts=[readout],
     )
     axis_labels = ("Tasks learned so far", "Accuracy on these tasks (%)")

@@ -63,11 +63,15 @@ def headline(answer: Answer) -> str:
     if answer.forgotten is None:
         return f"{answer.tasks}: what was forgotten is not measured"
     value = answer.forgotten.value
-    forgotten = f"forgot {points(value)}"
+    word = "forgot"
+    preposition = "of"
     if float(points(value)) < 0:
-        forgotten = f"gained {points(-value)}"
-    of = f" of {points(answer.learned)}" if answer.learned is not None else ""
-    return f"{forgotten}{of} points of {answer.tasks}; {_guilty(answer)}"
+        word = "gained"
+        preposition = "on top of"
+    amount = f"{word} {points(abs(value))}"
+    if answer.learned is not None:
+        amount += f" {preposition} {points(answer.learned)}"
+    return f"{amount} points of {answer.tasks}; {_guilty(answer)}"
 
 
 def _guilty(answer: Answer) -> str:

@@ -459,10 +459,15 @@ class Recorder:
             warnings.warn(f"{text}: record the network that is trained", stacklevel=4)
 
     def _resume(self) -> None:
-        """Resume from recorded rows of this run; InputError if they are of other test examples."""
+        """Resume from recorded rows of this run; InputError if they were measured otherwise."""
         if (stored := recording.read_run(self._run_folder)) is None:
             return
         recording.check_tasks_of(self._record, [stored])
+        if stored.settings != self._record.settings:
+            raise InputError(
+                f"{self._run_folder} was recorded with {stored.settings}, got "
+                f"{self._record.settings}: choose another folder"
+            )
         for name, values in vars(self._record.test).items():
             if not np.array_equal(values, getattr(stored.test, name)):
                 raise InputError(

@@ -188,7 +188,9 @@ def _refuse_foreign(folder: Path) -> None:
             f"cannot use {folder} ({error.strerror}): choose another folder"
         ) from None
     if DESCRIPTION in names:
-        names -= {DESCRIPTION, _ARRAYS, *(f"{name}.csv" for name in SCHEMAS)}
+        tables = {f"{name}.csv" for name in SCHEMAS}
+        # What `probe figures` and `probe report` make of a result is replaced, too.
+        names -= {DESCRIPTION, _ARRAYS, "figures", "report.html", *tables}
     if names:
         raise InputError(
             f"{folder} holds something else ({min(names)}): choose another folder"

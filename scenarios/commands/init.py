@@ -79,9 +79,9 @@ def _study_file(command: str, options: InitOptions) -> str:
     template = (_TEMPLATES / "study.toml").read_text("utf-8")
     return template.format(
         command=command,
-        data=json.dumps(name),
+        data=json.dumps(name, ensure_ascii=False),
         tasks=tasks,
-        network=json.dumps(network),
+        network=json.dumps(network, ensure_ascii=False),
         learners="\n".join(tables),
     )
 

@@ -15,6 +15,7 @@ from probe.by_layer.network_source import NetworkSource
 from probe.by_layer.source_plan import plan_by_reading
 from probe.errors import InputError, unknown
 from probe.metrics.task_predictions import TaskClasses
+from probe.model import is_task_aware
 from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints
 from probe.record.readers.foreign_runs import ForeignRuns
@@ -64,7 +65,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         refuse_foreign(root)
         folder = (Path(scratch) if options.dry_run else root) / "checkpoints"
         checkpoints = _checkpoints(runs, folder, options)
-        if recording and not options.call:
+        if recording:
             options = replace(options, head=options.head or recording.head)
         loader = CheckpointLoader(
             user_code=user_code,
@@ -83,21 +84,36 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             partial(_prepare, loader),
             options.of_run,
             root,
-            _diff_command(user_code.network, checkpoints, options),
+            _diff_command(user_code, checkpoints, options),
             trained=False,
         )
 
 
-def _diff_command(network: str, checkpoints: Checkpoints, options: ModelOptions) -> str:
-    """Return the command that compares the first run's last two networks, "" if it has only one."""
+def _diff_command(
+    user_code: UserCode, checkpoints: Checkpoints, options: ModelOptions
+) -> str:
+    """Return the command that compares the first run's last two networks.
+
+    The result is "" if it has only one, or if their call takes the task.
+    """
     pair = [*next(iter(checkpoints.runs.values())).values()][-2:]
-    files = shlex.join(map(str, pair))
-    module = network.rpartition(":")[0]
-    line = f"probe diff {files} --model {network} --old {module}:old --new {module}:new"
-    for name in ("call", "output", "weights"):
-        if value := getattr(options, name):
-            line += f" --{name} {value}"
-    return line if pair[1:] else ""
+    call = user_code.network_entry().call
+    if len(pair) < 2 or (call and is_task_aware(call, options.head)):
+        return ""
+    module = user_code.network.rpartition(":")[0]
+    values = {
+        "model": user_code.network,
+        "old": f"{module}:old",
+        "new": f"{module}:new",
+        "call": user_code.call,
+        "output": user_code.output,
+        "weights": options.weights,
+    }
+    words = ["probe", "diff", *map(str, pair)]
+    for name, value in values.items():
+        if value not in (None, ""):
+            words += [f"--{name}", str(value)]
+    return shlex.join(words)
 
 
 def _prepare(loader: CheckpointLoader, device: torch.device) -> Prepared:

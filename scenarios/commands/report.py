@@ -6,7 +6,7 @@ from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 
-from probe.errors import unknown
+from probe.errors import InputError, unknown
 from probe.files import write_text
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import as_json, show_line
@@ -35,14 +35,17 @@ def show_report(
         learners: The learners to show, separated by commas; None = the first 12.
 
     Raises:
-        InputError: Tables are missing or cannot be read, or a learner is unknown.
+        InputError: Tables are missing or cannot be read, a learner is unknown, or the
+            file's ending is.
     """
     from figures.report.page import PAGE, write_report
 
     path = out or directories[0] / PAGE
     chosen = names(learners) if learners else None
     folders = [*map(_run_directory, directories)]
-    if path.suffix in (".md", ".json"):
+    if path.suffix not in (".html", ".md", ".json"):
+        raise InputError(f"--out must end in .html, .md or .json, got {path.name}")
+    if path.suffix != ".html":
         _write_answers(folders, path, chosen)
     else:
         write_report(folders, path, chosen)

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from probe.by_layer.probing import readouts_model
 from probe.errors import InputError, unknown
-from probe.validation import keys_at, message, problems, shown
+from probe.validation import MOST, keys_at, message, problems, shown
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions, names, weightings
 from scenarios.study.spec import Study
@@ -96,15 +96,15 @@ def apply_flags(study: Study, options: RunOptions) -> Study:
 
     >>> from scenarios.study.study_toml import read_study
     >>> study = check_study(read_study("digits"), "digits")
-    >>> apply_flags(study, RunOptions(seeds=3)).seeds
-    (0, 1, 2)
+    >>> study.seeds, apply_flags(study, RunOptions(seeds=4)).seeds
+    ((10, 11, 12), (10, 11, 12, 13))
     """
     raw = study.model_dump()
     if options.learners is not None:
         raw["learners"] = choose_learners(names(options.learners), raw["learners"])
     # The study's key, by its path, that each flag replaces; None = the flag was not typed.
     for path, value in (
-        ("seeds", options.seeds),
+        ("seeds", _seeds(study.seeds, options.seeds)),
         ("orders", options.orders),
         ("scenario.train_limit", options.train_limit),
         ("scenario.test_limit", options.test_limit),
@@ -125,6 +125,14 @@ def apply_flags(study: Study, options: RunOptions) -> Study:
     if options.epochs is not None:
         _set_epochs(raw, options.epochs)
     return check_study(raw, "the flags given")
+
+
+def _seeds(seeds: Sequence[int], count: int | None) -> int | Sequence[int] | None:
+    """Return so many seeds: the study's first ones, and if it has fewer, those that follow."""
+    if count is None or not 1 <= count <= MOST:
+        return count
+    first = max(seeds) + 1
+    return [*seeds, *range(first, first + count)][:count]
 
 
 def _set_epochs(raw: dict[str, Any], epochs: int) -> None:

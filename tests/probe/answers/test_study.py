@@ -215,6 +215,12 @@ def test_without_causes_or_controls_the_answer_says_so():
     assert "no joint training" in belief
 
 
+def test_what_was_gained_comes_on_top_of_what_was_learned():
+    gained = Interval(value=-0.115, low=-0.2, high=-0.1)
+    result = replace(answer(), forgotten=gained, learned=0.128)
+    assert headline(result).startswith("gained 11.5 on top of 12.8 points of tasks")
+
+
 def test_what_was_learned_is_the_mean_right_after_the_earlier_tasks():
     R = rows()
     diagonal = R["task_position"] == R["tasks_seen"]
@@ -260,7 +266,9 @@ def test_markdown_has_a_line_for_each_layer_with_the_numbers_of_the_record():
 def test_of_one_task_there_is_nothing_to_forget_and_of_outputs_no_answer():
     R = rows(orders=1)
     first = R[(R["tasks_seen"] <= 1) & (R["task_position"] == 1)]
-    assert "nothing to forget" in headline(answer(measurements=first))
+    of_one = answer(measurements=first)
+    assert "nothing to forget" in headline(of_one)
+    assert of_one.next == "probe.diff(before, after, old, new)"
     assert answers({**tables([], {}), "layers": layers({})}) == []
 
 

@@ -222,7 +222,12 @@ def test_a_network_is_compared_with_itself_without_adapters():
         probe.diff(None, base, OLD)
 
 
-def test_a_grown_head_loses_to_new_outputs_too(before):
+def test_a_grown_head_loses_to_new_outputs_too(before, monkeypatch):
+    chances = set()
+    monkeypatch.setattr(
+        "probe.rewinding.two_networks.deficit_doubt",
+        lambda rewinding, chance: chances.add(chance) or "",
+    )
     grown = deepcopy(before)
     grown[6] = nn.Linear(16, 12)
     with torch.no_grad():
@@ -232,6 +237,7 @@ def test_a_grown_head_loses_to_new_outputs_too(before):
     result = probe.diff(before, grown, OLD, train=few(TRAIN))
     answer = result.answer
     assert set(result.content["examples"]) == {"old"}
+    assert chances == {1 / 12}
     assert any("new outputs compete" in sentence for sentence in answer.belief)
     assert answer.old.after == 0
     assert answer.lost.value == pytest.approx(answer.old.before)

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 import probe
 from probe.before_after.data import halves, stored
-from probe.before_after.fitting import averaged, with_fresh_values
+from probe.before_after.fitting import averaged, best_bias, with_fresh_values
 from probe.before_after.ranking import front, interval, measure, ranks
 from probe.before_after.remedies import AS_IT_IS, Remedy
 from probe.seeding import stream
@@ -107,6 +107,20 @@ def test_outputs_are_renamed_by_the_other_half(after, table):
     # With as little to gain as here, no two classes change places.
     assert (counts.argmax(1) == np.arange(10)).all()
     check(table, "outputs renamed", right(after))
+
+
+def test_old_and_new_examples_weigh_the_same_together(before, after):
+    few = (NEW[0][:60], NEW[1][:60])
+    sizes = [len(OLD[1]), 60]
+    chosen_on = halves(sizes, 0)
+    x, y = (torch.cat(column) for column in zip(OLD, few, strict=True))
+    weights = torch.tensor(np.repeat(1 / np.array(sizes), sizes))[chosen_on]
+    with torch.no_grad():
+        logits = after(x)
+    bias = best_bias(logits[chosen_on], y[chosen_on], weights)
+    hits = ((logits + bias).argmax(1) == y).numpy()[~chosen_on]
+    table = probe.diff(before, after, OLD, few).remedies.set_index("remedy")
+    check(table, "a bias for each class", [hits[:250].mean(), hits[250:].mean()])
 
 
 def test_a_bias_for_each_class_by_gradient_descent(after, table):
@@ -263,10 +277,10 @@ def test_none_of_sixty_equal_remedies_is_recommended():
 
 
 def test_ranks_come_from_one_half_and_numbers_from_the_other():
-    chosen_on = np.array([True, False] * 4)
-    is_old = np.arange(8) < 4
+    chosen_on = np.array([True, False] * 40)
+    is_old = np.arange(80) < 40
     scores = {
-        AS_IT_IS: np.zeros(8),
+        AS_IT_IS: np.zeros(80),
         "flattered": chosen_on * 1.0,
         "good": ~chosen_on * 1.0,
     }
@@ -282,6 +296,7 @@ def test_ranks_come_from_one_half_and_numbers_from_the_other():
         row.name: row for row in measure(remedies, is_old, chosen_on, is_accuracy=True)
     }
     assert rows["flattered"].rank == 1
+    assert [row.is_recommended for row in rows.values()] == [False, True, False]
     assert (rows["flattered"].old.value, rows["flattered"].new_change.value) == (0, 0)
     assert (rows["good"].old.value, rows["good"].front, rows["flattered"].front) == (
         1,
@@ -290,7 +305,7 @@ def test_ranks_come_from_one_half_and_numbers_from_the_other():
     )
     without_new = measure(
         remedies,
-        np.ones(8, bool),
+        np.ones(80, bool),
         chosen_on,
         is_accuracy=True,
     )

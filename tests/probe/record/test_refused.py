@@ -206,6 +206,12 @@ RECORDINGS = [
 ]
 
 
+def test_a_run_goes_on_with_its_settings(tmp_path):
+    recorder(tmp_path).after_task(1)
+    with refused("output=None, head=None", "head='multi'"):
+        recorder(tmp_path, head="multi")
+
+
 @pytest.mark.parametrize(("change", "value"), RECORDINGS)
 def test_recordings(tmp_path, change, value):
     recorder(tmp_path / "rec").after_task(1)

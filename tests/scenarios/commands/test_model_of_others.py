@@ -1,11 +1,15 @@
 """`probe model`: its tables say what Mammoth, PILOT and recorders have logged."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 from torch import nn
 
 from probe.metrics.matrix_file import read_log
 from probe.record.recorder import Recorder
+from probe.results.run_directory import next_of
 from probe.tables.matrices import mean_matrices
 from probe.tables.table_file import read_table
 from tests.probe.metrics.test_log_file import PRINTED
@@ -51,6 +55,13 @@ def _last(R):
 
 
 ARCHS = """from tests.probe.record.tiny import network, nn, torch
+class Named(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = network()
+    def forward(self, x):
+        return {"logits": self.inner(x)}
+call = lambda model, x: model(x)["logits"]
 deep = lambda: nn.Sequential(nn.Linear(8, 8), network())
 def read(path):
     model = deep() if "deep" in str(path) else network()
@@ -73,3 +84,30 @@ def test_each_learner_of_a_recording_is_measured_with_its_network(probe, cwd, un
     assert probe(f"model rec {networks} --readouts ncm --workers 1 --out out")[0] == 0
     found = mean_matrices(read_table(cwd / "out" / "measurements.csv", "measurements"))
     assert {name: _last(found[name]) for name in last} == last
+
+
+@pytest.mark.parametrize(
+    ("settings", "flags", "suggested"),
+    [
+        ({"call": True, "head": "multi"}, "--call archs:call", "--call archs:call"),
+        ({"output": "logits"}, "", "--output logits"),
+    ],
+)
+def test_head_and_output_of_a_recording_are_those_of_its_measurement(
+    probe, cwd, undrawn, monkeypatch, settings, flags, suggested
+):
+    (cwd / "archs.py").write_text(ARCHS)
+    monkeypatch.syspath_prepend(cwd)
+    archs = importlib.import_module("archs")
+    settings = settings | ({"call": archs.call} if "call" in settings else {})
+    rec = Recorder(
+        "rec", archs.Named(), examples(60, 1), TASKS, train=examples(), **settings
+    )
+    for tasks_seen in (2, 3):
+        rec.after_task(tasks_seen)
+    monkeypatch.delitem(sys.modules, "archs")
+    line = f"model rec --network archs:Named {flags} --readouts ncm --workers 1"
+    assert probe(f"{line} --out out")[0] == 0
+    found = mean_matrices(read_table(cwd / "out" / "measurements.csv", "measurements"))
+    assert _last(found["model"]) == pytest.approx(_last(rec.R))
+    assert next_of(cwd / "out").endswith(f" --new archs:new {suggested}")

@@ -48,6 +48,8 @@ def test_answers_are_written_as_markdown_and_as_json(tmp_path):
     show_report([a, b], tmp_path / "both.md", "ft")
     both = (tmp_path / "both.md").read_text()
     assert both.startswith("\n".join(["# a", "", *lines, "# b", "", ""]))
+    with pytest.raises(InputError, match=r"end in \.html, \.md or \.json"):
+        show_report([a], tmp_path / "answer.pdf")
     with pytest.raises(InputError, match="no method 'fu' in these tables"):
         show_report([a, b], tmp_path / "both.md", "fu")
     (tmp_path / "other").mkdir()

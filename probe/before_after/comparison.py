@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-import torch
+from torch import nn
 
 from probe.arguments import checked
 from probe.batch import Value, varied
@@ -25,7 +25,7 @@ from probe.progress import tracked
 from probe.rewinding.causes import margin_of
 from probe.rewinding.data import Pair
 from probe.rewinding.parts import Parts, Patterns
-from probe.rewinding.scoring import Score, Tests, on_device_of, repeatable_eval
+from probe.rewinding.scoring import Score, Tests, on_device_of
 from probe.rewinding.shapley import EXACT
 from probe.seeding import one_at_a_time
 from probe.validation import PositiveFloat, PositiveInt
@@ -114,18 +114,17 @@ def diff(
     x = on_device_of(models.after, varied(pairs[0][0], _SAMPLE))
     parts = _parts(models, x, blocks)
     examples = None
-    head: tuple[str, ...] = ()
+    by_depth = parts
     if train is not None:
         examples = stored(train, pairs, score)
-    if train is not None and not callable(score):
         # The head is that of the network, whatever the user's blocks are.
-        by_depth = parts if isinstance(blocks, str) else _parts(models, x, "auto")
-        head = _head(models, x, by_depth)
+        if not isinstance(blocks, str):
+            by_depth = _parts(models, x, "auto")
     blame = setting.blame(parts)
     workshop = Workshop(
         setting=setting,
         blame=blame,
-        head=head,
+        head=_head(models.after, by_depth),
         stored=examples,
         seed=seed,
     )
@@ -183,21 +182,13 @@ def _carry_out(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
     )
 
 
-def _head(models: TwoModels, x: Value, parts: Parts) -> tuple[str, ...]:
-    """Return the parameters of the last block that has any.
-
-    The result is empty if none has as many rows or columns as there are outputs: an
-    output layer whose weights are tied to an earlier one's lies in the block of that.
-    """
-    parameters = dict(models.after.named_parameters())
+def _head(network: nn.Module, parts: Parts) -> tuple[str, ...]:
+    """Return the parameters of the last block that has any, empty without a matrix."""
+    parameters = dict(network.named_parameters())
     head: list[str] = []
     for names in parts.blocks.values():
         head = [name for name in names if name in parameters] or head
-    with torch.no_grad(), repeatable_eval(models.after):
-        outputs = models.model.model_call(models.after, x)
-    count = outputs.shape[-1] if outputs.ndim > 1 else 1
-    shapes = [parameters[name].shape for name in head]
-    if any(len(shape) > 1 and count in shape for shape in shapes):
+    if any(parameters[name].ndim > 1 for name in head):
         return tuple(head)
     return ()
 

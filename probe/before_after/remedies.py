@@ -65,8 +65,8 @@ HALF = "1/2 of before, averaged"
 
 _TRAININGS = {
     EVERYTHING: "all layers fine-tuned",
-    HEAD: "the head fine-tuned",
-    NEW_HEAD: "a new head",
+    HEAD: "the {} fine-tuned",
+    NEW_HEAD: "a new {}",
 }
 
 DRAWS = 3
@@ -223,7 +223,8 @@ class Workshop:
             for kind, names in self._trainable.items():
                 scores = self._trained(kind, names, draws, score)
                 if scores is not None:
-                    name = f"{_TRAININGS[kind]} on {stock}"
+                    training = _TRAININGS[kind].format(self._last_block)
+                    name = f"{training} on {stock}"
                     yield Remedy(name=name, kind=kind, scores=scores, size=k)
 
     @cached_property
@@ -235,6 +236,20 @@ class Workshop:
         if self.head and not {*without_rule(self.after, "torch")} & {*self.head}:
             names[NEW_HEAD] = self.head
         return names
+
+    @property
+    def _last_block(self) -> str:
+        """The head, if it is an output layer.
+
+        An output layer whose weights are tied to the first layer's lies in the block of
+        that.
+        """
+        parameters = dict(self.after.named_parameters())
+        shapes = [parameters[name].shape for name in self.head]
+        matrices = [shape for shape in shapes if len(shape) > 1]
+        outputs = self.blame.two.outputs[1]
+        is_layer = len(matrices) == 1 and outputs in matrices[0]
+        return "head" if is_layer else "last block"
 
     @property
     def class_call(self) -> ModelCall:

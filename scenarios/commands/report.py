@@ -106,6 +106,8 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     for sheet in compared_sheets(first.name, before, second.name, after):
         show_sheet(sheet)
     forgets = where(after["statements"], statement="forgets")
+    if most is not None and forgets["value"].isna().all():
+        show_line("the second run measured of no layer what it forgets: none is judged")
     above = forgets[forgets["value"] > (1 if most is None else most)]
     for row in above.itertuples():
         limits = (

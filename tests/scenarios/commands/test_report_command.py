@@ -7,7 +7,7 @@ import pytest
 
 import scenarios
 from probe.errors import InputError
-from probe.tables.table_file import write_table
+from probe.tables.table_file import new_table, write_table
 from scenarios.commands.report import show_compared, show_report
 from tests.figures.report.hand_made import stated, tables
 
@@ -71,6 +71,9 @@ def test_a_limit_that_is_broken_is_told(tmp_path, capsys):
     (b / "measurements.csv").write_text(text.replace("toy,", "other,"))
     show_compared(a, b, None)
     assert "of different data: " in " ".join(capsys.readouterr().out.split())
+    write_table(b / "statements.csv", "statements", new_table("statements"))
+    assert show_compared(a, b, 0.05)
+    assert "none is judged" in capsys.readouterr().out
 
 
 def test_a_run_is_compared_with_tables_of_the_package_by_their_name(

@@ -607,9 +607,14 @@ LIMITS = [
         -1e-9,
     ),
     (
-        lambda most: probe.Watch(old=PAIR, tolerate=most),
+        lambda most: probe.Watch(old=PAIR, tolerate=most, score="loss"),
         1e308,
         math.inf,
+    ),
+    (
+        lambda most: probe.Watch(old=PAIR, tolerate=most),
+        math.nextafter(1, 0),
+        1,
     ),
     (
         lambda seeds: probe.Measure(seeds=seeds).probing,

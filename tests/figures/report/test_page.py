@@ -278,14 +278,19 @@ def test_the_borders_of_colors_are_named_where_two_colors_meet() -> None:
 
 
 def test_every_line_of_every_table_is_on_the_page() -> None:
-    drawn_tables = invented.study(["er", "ft"], LAYERS)
-    found = all_tables(**vars(drawn_tables))
+    invented_study = invented.study(
+        ["er", "ft"],
+        LAYERS,
+    )
+    found = all_tables(**vars(invented_study))
     page = report({"toy": found}, {})
     for section in sections({"toy": found}):
         for figure in (*section.figures, *section.more):
-            for first, *others in getattr(figure.view, "table", figure.view).lines:
+            sheet = getattr(figure.view, "table", figure.view)
+            for first, *others in sheet.lines:
                 cells = "".join(f"<td>{escape(text)}</td>" for text in others)
-                assert f'<th scope="row">{escape(first)}</th>{cells}</tr>' in page
+                line = f'<th scope="row">{escape(first)}</th>{cells}</tr>'
+                assert line in page
 
 
 @pytest.mark.parametrize("statement", ["forgets", "learns_less", "misses"])

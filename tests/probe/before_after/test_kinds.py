@@ -117,6 +117,12 @@ def test_nothing_changed_and_nothing_lost_are_said(before):
     assert better.answer.kind == "no loss"
     (sentence,) = better.answer.meaning
     assert sentence == "No loss on old examples is shown."
+    idle = [deepcopy(before), deepcopy(before)]
+    for value, network in enumerate(idle):
+        network.register_buffer("idle", torch.tensor(value))
+    unread = probe.diff(*idle, OLD, score="loss").answer
+    assert unread.lost.low == 0
+    assert unread.meaning == better.answer.meaning
     lost = probe.diff(before, trained(before, turned(TRAIN), 1), OLD, margin=0.99)
     assert lost.answer.lost.low > 0
     assert lost.answer.meaning == (

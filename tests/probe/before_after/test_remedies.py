@@ -14,6 +14,7 @@ from probe.before_after.data import halves, stored
 from probe.before_after.fitting import averaged, best_bias, with_fresh_values
 from probe.before_after.ranking import front, interval, measure, ranks
 from probe.before_after.remedies import AS_IT_IS, Remedy
+from probe.modules import eval_with_gradients
 from probe.seeding import stream
 from tests.probe.before_after.conftest import NEW, OLD, STORED, trained
 
@@ -370,38 +371,70 @@ def test_a_block_that_is_no_output_layer_is_not_called_the_head(is_tied):
         pair = [Tied(is_tied), Tied(is_tied)]
     k = torch.randperm(90, generator=stream(0, "texts"))
     x = torch.stack([k % 12, k // 12], dim=1)
-    y = x[:, 0]
-    train = (x[:30], y[:30])
-    table = probe.diff(*pair, (x[30:60], y[30:60]), (x[60:], y[60:]), train=train)
-    trainings = [name for name in table.remedies["remedy"] if " on 5 a class" in name]
+    train, old, new = zip(
+        x.split(30),
+        x[:, 0].split(30),
+        strict=True,
+    )
+    table = probe.diff(
+        *pair,
+        old,
+        new,
+        train=train,
+    ).remedies
     name = "last block" if is_tied else "head"
-    assert [training.partition(" on ")[0] for training in trainings] == [
+    trainings = {
         "all layers fine-tuned",
         f"the {name} fine-tuned",
         f"a new {name}",
-    ]
+    }
+    names = table["remedy"].str.partition(" on 5 a class")
+    assert set(names[0][names[1] != ""]) == trainings
 
 
 def test_half_precision_has_the_same_remedies():
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        pair = [nn.Sequential(nn.Linear(6, 9), nn.ReLU(), nn.Linear(9, 3))] * 2
+        before = nn.Sequential(nn.Linear(6, 9), nn.ReLU(), nn.Linear(9, 3))
         x = torch.randn(150, 6)
-    pair = [
-        trained(pair[0], (x[:50], k), 20)
-        for k in ((x[:50, 0] > 0).long(), (x[:50, 1] > 0).long())
-    ]
-    with torch.no_grad():
-        for network in pair:
-            network[0].bias[0] = -100  # a unit without gradient
     y = (x[:, 0] > 0).long()
-    tables = {}
+    before[0].bias.data[0] = -100  # a unit without gradient
+    after = trained(before, (x[:50], y[:50]), 20)
+    tables = []
     for dtype in (torch.float32, torch.float16):
-        first, last = (deepcopy(network).to(dtype) for network in pair)
-        parts = x.to(dtype).split(50)
-        data = [*zip(parts, y.split(50), strict=True)]
-        table = probe.diff(first, last, data[0], data[1], train=data[2]).remedies
-        tables[dtype] = table.set_index("remedy")["old"]
-    exact, half = tables.values()
+        first = deepcopy(before).to(dtype)
+        last = deepcopy(after).to(dtype)
+        old, new, train = zip(
+            x.to(dtype).split(50),
+            y.split(50),
+            strict=True,
+        )
+        table = probe.diff(
+            first,
+            last,
+            old,
+            new,
+            train=train,
+        ).remedies
+        tables.append(table.set_index("remedy")["old"])
+    exact, half = tables
     assert [*half.index] == [*exact.index]
     assert (half - exact).abs().max() < 0.1
+
+
+def test_gradients_of_recurrent_layers_in_eval_mode_are_not_those_of_cudnn():
+    cudnn = torch.backends.cudnn
+    recurrent = nn.Sequential(nn.GRU(2, 2))
+    with eval_with_gradients(nn.Linear(2, 2)):
+        assert cudnn.enabled
+
+    def fail():
+        with eval_with_gradients(recurrent):
+            assert not cudnn.enabled
+            assert not recurrent[0].training
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert cudnn.enabled
+    assert recurrent[0].training

@@ -150,8 +150,19 @@ def test_after_a_restart_the_first_start_counts_until_one_begins_anew(tmp_path):
 @pytest.mark.parametrize("score", ["accuracy", "loss"])
 def test_a_network_that_diverges_is_lost(tmp_path, score):
     model = learned()
-    rec = recorder(tmp_path, model, score=score, every=1)
-    told = recorder(tmp_path / "told", model, score=score, every=1, stop=False)
+    rec = recorder(
+        tmp_path,
+        model,
+        score=score,
+        every=1,
+    )
+    told = recorder(
+        tmp_path / "told",
+        model,
+        score=score,
+        every=1,
+        stop=False,
+    )
     rec.after_step()
     model[0].weight.data[0, 0] = torch.nan
     told.after_step()

@@ -4,6 +4,7 @@
 """
 
 import json
+import shlex
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -40,9 +41,10 @@ def show_written(file: Path, options: InitOptions) -> None:
         raise InputError(
             "--own writes a network and data: leave out --data and --network"
         )
-    command = f"probe run {file}"
+    words = ["probe", "run", str(file)]
     if options.own:
-        command += f" --load {file.with_name(OWN_FILE)}"
+        words += ["--load", str(file.with_name(OWN_FILE))]
+    command = shlex.join(words)
     text = _study_file(command, options)
     texts = {file: text}
     if options.own:

@@ -79,8 +79,11 @@ def test_feature_files_are_cut_into_about_five_tasks(probe, cwd, classes, expect
     # Or not at all, if the file says of which task each example is.
     task = np.arange(len(y)) // 4
     of_tasks = {"task_train": task, "task_test": task} if classes == 2 else {}
-    np.savez(cwd / "rows.npz", **arrays, **of_tasks)
-    assert probe("init --data rows.npz")[0] == 0
+    np.savez(cwd / "rows\N{SNOWMAN}\N{BAGEL}.npz", **arrays, **of_tasks)
+    (cwd / "a b").mkdir()
+    out = probe("init 'a b/study.toml' --data rows\N{SNOWMAN}\N{BAGEL}.npz")[1]
+    assert out.endswith("next: probe run 'a b/study.toml'\n")
+    (cwd / "a b" / "study.toml").rename(cwd / "study.toml")
     text = (cwd / "study.toml").read_text("utf-8")
     assert expected in text
     assert 'name = "mlp"' in text

@@ -4,6 +4,7 @@ import io
 import os
 from contextlib import redirect_stdout
 from functools import partial
+from itertools import product
 
 import torch
 from torch import nn
@@ -23,6 +24,7 @@ TASKS = 5
 EACH = 5000
 BATCH = 32
 RATE = 0.001
+STORED = 200  # images that are replayed
 
 
 def avalanche(repeats):
@@ -30,12 +32,13 @@ def avalanche(repeats):
     images = _images()
     x = torch.stack([image for image, _ in images])
     y = torch.tensor([label for _, label in images])
-    yield "network", "documented", "fastest", "ours", "x documented", "x fastest"
-    for name in NETWORKS:
+    titles = ("documented", "fastest", "ours", "x documented", "x fastest")
+    yield "network", "stored", *titles
+    for name, stored in product(NETWORKS, (0, STORED)):
         ways = {
-            "documented": partial(_documented, name, images),
-            "fastest": partial(_fastest, name, x, y),
-            "ours": partial(_ours, name, x, y),
+            "documented": partial(_documented, name, images, stored),
+            "fastest": partial(_fastest, name, x, y, stored),
+            "ours": partial(_ours, name, x, y, stored),
         }
         with redirect_stdout(io.StringIO()):
             taken = interleaved(ways, repeats)
@@ -43,7 +46,7 @@ def avalanche(repeats):
         gains = (
             f"{taken[way] / taken['ours']:.1f}x" for way in ("documented", "fastest")
         )
-        yield (name, *seconds, *gains)
+        yield (name, str(stored), *seconds, *gains)
 
 
 def _images():
@@ -63,7 +66,7 @@ def _network(name):
     return model
 
 
-def _documented(name, images):
+def _documented(name, images, stored):
     from avalanche.benchmarks import nc_benchmark
     from avalanche.evaluation.metrics import accuracy_metrics, loss_metrics
     from avalanche.logging import InteractiveLogger
@@ -78,10 +81,10 @@ def _documented(name, images):
         loss_metrics(minibatch=True, epoch=True),
     )
     shown = EvaluationPlugin(*metrics, loggers=[InteractiveLogger()])
-    _naive(_network(name), benchmark, shown)
+    _naive(_network(name), benchmark, shown, stored)
 
 
-def _fastest(name, x, y):
+def _fastest(name, x, y, stored):
     from avalanche.benchmarks import benchmark_from_datasets
     from avalanche.benchmarks.utils.classification_dataset import (
         _make_taskaware_tensor_classification_dataset as of_tensors,
@@ -93,27 +96,32 @@ def _fastest(name, x, y):
         train=[of_tensors(*part, task_labels=0) for part in parts]
     )
     model = _network(name).to(memory_format=torch.channels_last)
-    _naive(model, benchmark, EvaluationPlugin(), fused=True)
+    _naive(model, benchmark, EvaluationPlugin(), stored, fused=True)
 
 
-def _naive(model, benchmark, evaluator, **adam):
+def _naive(model, benchmark, evaluator, stored, **adam):
     from avalanche.training import Naive
+    from avalanche.training.plugins import ReplayPlugin
 
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE, **adam)
     how = {
         "criterion": nn.CrossEntropyLoss(),
         "train_mb_size": BATCH,
         "evaluator": evaluator,
+        "plugins": [ReplayPlugin(stored)] if stored else [],
     }
     learner = Naive(model=model, optimizer=optimizer, **how)
     for experience in benchmark.train_stream:
         learner.train(experience)
 
 
-def _ours(name, x, y):
+def _ours(name, x, y, stored):
     recipe = Recipe(epochs=1, batch_size=BATCH, learning_rate=RATE, init="murata")
-    learner = LEARNERS["finetune"](
-        _network(name), recipe, settings_of({"kind": "finetune"}), seed=0
+    settings = {"kind": "finetune"}
+    if stored:
+        settings = {"kind": "er", "memory_per_class": stored // (2 * TASKS)}
+    learner = LEARNERS[settings["kind"]](
+        _network(name), recipe, settings_of(settings), seed=0
     )
     for k, part in enumerate(zip(x.split(EACH), y.split(EACH), strict=True)):
         data = Examples(*part)

@@ -22,7 +22,7 @@ from probe.files import discard, sha256, write_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VERSION = 8
+VERSION = 9
 """Version of the drawing: one more whenever the same tables give another picture."""
 
 RECORD = "drawn.json"

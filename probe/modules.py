@@ -74,15 +74,22 @@ def check_network(network: nn.Module, name: str = "the model") -> None:
     """
     check_model(network)
     check_values(network)
-    for key, tensor in named_state(network).items():
+    if key := diverged_in(network):
+        raise InputError(
+            f"{name} has NaN or Inf in {key!r}: it diverged; take an earlier one"
+        )
+
+
+def diverged_in(network: nn.Module) -> str:
+    """Return the name of a tensor with NaN or, in a parameter, Inf; "" if there is none."""
+    for name, tensor in named_state(network).items():
         values = reals_in(tensor)
         odd = values.isnan()
         if isinstance(tensor, nn.Parameter):
             odd = ~values.isfinite()  # a mask among the buffers may hold -inf
         if odd.any():
-            raise InputError(
-                f"{name} has NaN or Inf in {key!r}: it diverged; take an earlier one"
-            )
+            return name
+    return ""
 
 
 def check_not_quantized(state: Mapping[str, object], name: str) -> None:
@@ -435,11 +442,13 @@ def eval_with_gradients(model: nn.Module) -> Iterator[None]:
     was_enabled = cudnn.enabled
     is_recurrent = any(isinstance(module, nn.RNNBase) for module in model.modules())
     with mode(model, training=False):
-        cudnn.enabled = was_enabled and not is_recurrent
         try:
+            if is_recurrent:
+                cudnn.enabled = False
             yield
         finally:
-            cudnn.enabled = was_enabled
+            if is_recurrent:
+                cudnn.enabled = was_enabled
 
 
 def forget(model: nn.Module) -> None:

@@ -188,7 +188,7 @@ class RunOptions(JobOptions):
     variant: str | None = flag("A variant of the study, such as small.")
     learners: str | None = flag("Run only these methods, such as er,si.")
     seeds: int | None = flag(
-        "Number of seeds: the first of the study, and those that follow its last."
+        "Number of seeds: the first of the study, and those that follow its largest."
     )
     orders: str | None = flag("Task orders: rotate, none or shuffle:N.")
     epochs: int | None = flag("Epochs of training and retraining.")

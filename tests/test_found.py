@@ -191,7 +191,7 @@ def test_what_is_said_of_geppnet_holds_in_the_tables(writer):
     highs = settings[["new class, change", "base, change"]].map(
         lambda cell: ends(cell)[1]
     )
-    nearer = highs.index[(highs < 0).all(axis=1)]
+    nearer = highs.index[(highs < [0, -0.2]).all(axis=1)]
     assert list(nearer) == ["threshold 0"]
     for column in ("new class, change", "base, change"):
         assert ends(rows[column]["GeppNet, threshold 0"])[0] > 0

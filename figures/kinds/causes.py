@@ -82,7 +82,8 @@ def _pieces(causes: pd.DataFrame) -> pd.DataFrame:
     is_layer = rows["quantity"] == "attributed"
     rows["feature"] = rows["feature"].where(is_layer, COMPETITION)
     pieces = rows[is_layer | (rows["value"] != 0)].dropna(subset="value")
-    return where(pieces, learner=pieces.loc[is_layer, "learner"].unique())
+    of_layers = pieces[pieces["feature"] != COMPETITION]
+    return where(pieces, learner=of_layers["learner"].unique())
 
 
 def _colors(names: Iterable[str]) -> dict[str, str]:

@@ -63,6 +63,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         # As in a matrix, row 0 is on top.
         axes.yaxis.set_inverted(True)
     any_gray = any(gray.any() for gray in impossible)
+    right_after = [R.values[1:].diagonal() for R in matrices.values()]
+    lacks_any = bool(np.isnan(right_after).any())
     label = captions.with_head("Lost since learned (points)", tables.measurements)
     label += "\nGray: 0 by construction" * any_gray
     size = (columns * width, len(grid) / columns * height)
@@ -72,7 +74,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "Accuracy on each task (columns, by position in the executed order) before "
         "training and after each task (rows), in percent",
         "The steps separate the tasks learned so far, below, from those to come",
-        "Color: points lost since the task was learned",
+        "Color: points lost since the task was learned"
+        + ", none if it was not tested then" * lacks_any,
         (
             "Gray: 0 by construction, as a single head never predicts a class of a "
             "task to come"

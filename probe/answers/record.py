@@ -129,6 +129,8 @@ class Answer:
         """The purpose of the next step, in a few words."""
         if "--seeds" in self.next:
             return "more seeds narrow the intervals"
+        if not self.tasks:
+            return "compare with a network before"
         if "diff" in self.next:
             return "measure what brings it back"
         return "measure what layers account for"

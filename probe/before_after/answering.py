@@ -156,6 +156,8 @@ class Evidence(Findings):
         competition = two.quantities.values.get(("", "competition"))
         if competition is not None and abs(competition.sum()) > 0.5:
             yield "the shares add up to less than was lost: new outputs compete, too"
+        if two.borrows_outputs:
+            yield "on new examples, before has the outputs of after for new classes"
         if 2 ** len(two.changed) > self.setting.hybrids:
             yield "shares are of random orders of blocks, which their intervals cover"
         if min(map(len, self.setting.labels)) < _FEW:

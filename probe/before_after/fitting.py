@@ -42,8 +42,8 @@ def averaged(
         before: The network before.
         after: The network after; everything else is copied from it.
         share: The weight of the network before, in [0, 1].
-        names: The tensors to average; None = all. Whole numbers are not averaged, and
-            no infinite ones.
+        names: The tensors to average; None = all. Whole and infinite numbers are not
+            averaged.
     """
     network = copied(after)
     state = named_state(network)
@@ -133,11 +133,14 @@ def fine_tuned(
             loss = -score_of(objective, outputs, labels[rows]).mean()
             if not loss.requires_grad:
                 raise InputError("the network runs without gradients: leave out train=")
-            gradients = torch.autograd.grad(loss, trained, materialize_grads=True)
-            for update, gradient in zip(precise, gradients, strict=True):
-                update.grad = gradient.to(update.dtype)
+            loss.backward()
+            for update, parameter in zip(precise, trained, strict=True):
+                gradient = parameter.grad
+                # Adam passes over a parameter that the batch does not use.
+                update.grad = None if gradient is None else gradient.to(update.dtype)
+                parameter.grad = None
             optimizer.step()
-            for parameter, update in zip(trained, precise, strict=True):
+            for update, parameter in zip(precise, trained, strict=True):
                 parameter.data.copy_(update)
     return copy
 

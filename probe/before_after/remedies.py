@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from probe.batch import gather
+from probe.batch import gather, varied
 from probe.before_after import changes
 from probe.before_after.changes import differing_tensors, tensor_kinds
 from probe.before_after.data import PER_TARGET, Stored, halves, joined
@@ -33,7 +33,7 @@ from probe.modules import check_network, copied, named_state
 from probe.rewinding.blocks import Changed, rewound
 from probe.rewinding.data import Pair
 from probe.rewinding.hybrids import Names
-from probe.rewinding.scoring import ScoreName
+from probe.rewinding.scoring import ScoreName, on_device_of, repeatable_eval
 from probe.rewinding.shapley import Floats
 from probe.training.batch_norm import running_norms
 from probe.training.fresh_weights import without_rule
@@ -247,8 +247,12 @@ class Workshop:
         parameters = dict(self.after.named_parameters())
         shapes = [parameters[name].shape for name in self.head]
         matrices = [shape for shape in shapes if len(shape) > 1]
-        outputs = self.blame.two.outputs[1]
-        is_layer = len(matrices) == 1 and outputs in matrices[0]
+        model = self.setting.models.model
+        x = on_device_of(self.after, varied(self.setting.tests.data[0][0], 2))
+        with torch.no_grad(), repeatable_eval(self.after):
+            outputs = model.model_call(self.after, x)
+        count = outputs.shape[-1] if outputs.ndim > 1 else 1
+        is_layer = len(matrices) == 1 and count in matrices[0]
         return "head" if is_layer else "last block"
 
     @property

@@ -19,7 +19,7 @@ from probe.before_after.result import Diff
 from probe.errors import InputError
 from probe.files import discard
 from probe.model import Model
-from probe.modules import copied, kept_state
+from probe.modules import copied, diverged_in, kept_state
 from probe.record.state_files import fit_state, keep_tensors, load_state, plain_state
 from probe.rewinding.scoring import Score, Tests, check_score
 
@@ -205,7 +205,7 @@ class Watch:
             return
         lock()
         network = self._model.network
-        if any(not tensor.isfinite().all() for tensor in network.parameters()):
+        if diverged_in(network):
             self._rows.append((self._step, *[math.nan] * (len(_COLUMNS) - 1)))
             if self.stop:
                 raise TooMuchLost(self._step, None, self._last_good)

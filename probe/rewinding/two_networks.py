@@ -8,6 +8,7 @@ from collections.abc import (
     Sequence,
 )
 from functools import cached_property, partial
+from typing import cast
 
 import numpy as np
 import torch
@@ -135,16 +136,23 @@ class TwoNetworks:
 
     @cached_property
     def saved(self) -> Floats:
-        """The score of the earlier network on each example, (N,), called as it was saved.
-
-        For classes that have come since, it has the last network's outputs: without, the
-        loss would be infinite.
-        """
-        if self.tests.score != "loss" or self.outputs[0] == self.outputs[1]:
+        """The score of the earlier network on each example, (N,), called as it was saved."""
+        if not self.borrows_outputs:
             return self._scores(self.earlier)
         saved = self.tests.scores(self.earlier, self.task)
         put_back = self.put_back(*self.rewinding.blocks)
         return np.where(self.rewinding.of_task, saved, put_back)
+
+    @cached_property
+    def borrows_outputs(self) -> bool:
+        """Whether the earlier network has the last one's outputs for classes that have come since.
+
+        Without, its loss on other tasks' examples would be infinite.
+        """
+        if self.tests.score != "loss" or not self.everywhere:
+            return False
+        labels = [cast(Tensor, y) for _, y in self.tests.data]
+        return max(int(y.max()) for y in labels) >= self.outputs[0]
 
     @cached_property
     def outputs(self) -> tuple[int, int]:

@@ -188,9 +188,7 @@ def _refuse_foreign(folder: Path) -> None:
             f"cannot use {folder} ({error.strerror}): choose another folder"
         ) from None
     if DESCRIPTION in names:
-        tables = {f"{name}.csv" for name in SCHEMAS}
-        # What `probe figures` and `probe report` make of a result is replaced, too.
-        names -= {DESCRIPTION, _ARRAYS, "figures", "report.html", *tables}
+        names -= {DESCRIPTION, _ARRAYS, *(f"{name}.csv" for name in SCHEMAS)}
     if names:
         raise InputError(
             f"{folder} holds something else ({min(names)}): choose another folder"

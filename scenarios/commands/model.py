@@ -94,11 +94,12 @@ def _diff_command(
 ) -> str:
     """Return the command that compares the first run's last two networks.
 
-    The result is "" if it has only one, or if their call takes the task.
+    The result is "" if it has only one, their call takes the task, or learners have
+    networks of their own.
     """
     pair = [*next(iter(checkpoints.runs.values())).values()][-2:]
     call = user_code.network_entry().call
-    if len(pair) < 2 or (call and is_task_aware(call, options.head)):
+    if len(pair) < 2 or (call and is_task_aware(call)) or user_code.more:
         return ""
     module = user_code.network.rpartition(":")[0]
     values = {

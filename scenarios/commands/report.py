@@ -43,9 +43,10 @@ def show_report(
     path = out or directories[0] / PAGE
     chosen = names(learners) if learners else None
     folders = [*map(_run_directory, directories)]
-    if path.suffix not in (".html", ".md", ".json"):
+    suffix = path.suffix.lower()
+    if suffix not in (".html", ".md", ".json"):
         raise InputError(f"--out must end in .html, .md or .json, got {path.name}")
-    if path.suffix != ".html":
+    if suffix != ".html":
         _write_answers(folders, path, chosen)
     else:
         write_report(folders, path, chosen)
@@ -76,7 +77,7 @@ def _write_answers(
         records[name] = [*map(asdict, shown)]
         text += f"# {name}\n\n" if len(folders) > 1 else ""
         text += as_markdown(shown)
-    write_text(path, as_json(records) if path.suffix == ".json" else text)
+    write_text(path, as_json(records) if path.suffix.lower() == ".json" else text)
 
 
 def show_compared(first: Path, second: Path, most: float | None) -> bool:
@@ -107,7 +108,9 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
         show_sheet(sheet)
     forgets = where(after["statements"], statement="forgets")
     if most is not None and forgets["value"].isna().all():
-        show_line("the second run measured of no layer what it forgets: none is judged")
+        show_line(
+            "nothing is judged: the second run did not measure what layers forget"
+        )
     above = forgets[forgets["value"] > (1 if most is None else most)]
     for row in above.itertuples():
         limits = (

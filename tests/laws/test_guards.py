@@ -124,7 +124,11 @@ def back(low, value=1.0, new_low=0.0):
 def doubts(competition, hybrids, examples, facts=True, changed="a"):
     """Return how many doubts there are beside those of any answer without new examples."""
     values = {("", "competition"): np.array([competition])}
-    two = Fake(quantities=Fake(withheld="", values=values), changed=changed)
+    two = Fake(
+        quantities=Fake(withheld="", values=values),
+        changed=changed,
+        borrows_outputs=False,
+    )
     setting = Fake(
         labels=[range(examples), range(999)],
         has_new=False,

@@ -126,7 +126,9 @@ def test_cells_of_a_single_head_that_can_only_be_0_are_gray_and_no_result(head):
 def test_accuracies_of_tasks_that_were_not_tested_before_are_measured():
     rows = invented.rows(["er"], tasks=3, seeds=1)
     last = rows[rows["tasks_seen"] == 3]
-    (axes,) = seen.titled(figures.matrix(StudyTables(measurements=last)))
+    tables = StudyTables(measurements=last)
+    (axes,) = seen.titled(figures.matrix(tables))
+    assert "none if it was not tested then" in papers.caption("matrix", tables)
     is_hatched = np.ma.getmaskarray(axes.collections[0].get_array())
     assert is_hatched.all(axis=1).tolist() == [True] * 3 + [False]
     assert {text.get_color() for text in axes.texts} == {"black"}

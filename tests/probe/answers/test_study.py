@@ -269,6 +269,7 @@ def test_of_one_task_there_is_nothing_to_forget_and_of_outputs_no_answer():
     of_one = answer(measurements=first)
     assert "nothing to forget" in headline(of_one)
     assert of_one.next == "probe.diff(before, after, old, new)"
+    assert of_one.purpose == "compare with a network before"
     assert answers({**tables([], {}), "layers": layers({})}) == []
 
 

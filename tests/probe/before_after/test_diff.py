@@ -241,10 +241,14 @@ def test_a_grown_head_loses_to_new_outputs_too(before, monkeypatch):
     assert any("new outputs compete" in sentence for sentence in answer.belief)
     assert answer.old.after == 0
     assert answer.lost.value == pytest.approx(answer.old.before)
-    new = NEW[0], NEW[1] % 2 + 10
+    new = NEW[0], torch.full_like(NEW[1], 10)
     losses = probe.diff(before, grown, OLD, new, score="loss").answer
+    assert "outputs of after for new classes" in str(losses)
+    no_new_class = probe.diff(before, grown, OLD, NEW, score="loss").answer
+    assert "for new classes" not in str(no_new_class)
     mixed = nn.Sequential(*before[:6], grown[6])
     for score, network, (x, y) in (
+        (no_new_class.new.before, before, NEW),
         (losses.old.before, before, OLD),
         (losses.old.after, grown, OLD),
         (losses.new.before, mixed, new),
@@ -290,6 +294,28 @@ def test_numbers_to_be_predicted_may_be_whole_and_outputs_need_no_column(use):
             said.add(str(result))
         said.add(str(table))
     assert len(said) == 1 + (use == "diff")
+
+
+def test_labels_of_a_users_score_may_be_any_numbers():
+    def score(network, x, y):
+        return -(network(x)[:, 0] - y).square()
+
+    network = nn.Linear(4, 1)
+    x = torch.randn(90, 4, generator=torch.Generator().manual_seed(0))
+    old, new, train = zip(
+        x.split(30),
+        (torch.arange(90) - 45).split(30),
+        strict=True,
+    )
+    result = probe.diff(
+        network,
+        nn.Linear(4, 1),
+        old,
+        new,
+        train=train,
+        score=score,
+    )
+    assert result.content.empty
 
 
 class Sequence(nn.Module):

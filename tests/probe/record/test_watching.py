@@ -164,7 +164,7 @@ def test_a_network_that_diverges_is_lost(tmp_path, score):
         stop=False,
     )
     rec.after_step()
-    model[0].weight.data[0, 0] = torch.nan
+    model[1].running_mean[0] = torch.nan
     told.after_step()
     assert told._watch.table.drop(columns="step").isna().all(axis=None)
     with pytest.raises(TooMuchLost, match=r"NaN or Inf.*last-good\.pt") as stopped:

@@ -39,12 +39,6 @@ def test_it_is_saved_without_evaluations_and_the_run_is_left_alone(
 ):
     found.save(tmp_path / "kept")
     assert str(load(tmp_path / "kept")) == str(found)
-    (tmp_path / "kept" / "figures").mkdir()
-    (tmp_path / "kept" / "report.html").touch()
-    found.save(tmp_path / "kept")
-    assert not {"figures", "report.html"} & {
-        p.name for p in (tmp_path / "kept").iterdir()
-    }
     with pytest.raises(InputError, match="holds something else"):
         found.save(study.root)
 

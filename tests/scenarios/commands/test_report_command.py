@@ -73,7 +73,7 @@ def test_a_limit_that_is_broken_is_told(tmp_path, capsys):
     assert "of different data: " in " ".join(capsys.readouterr().out.split())
     write_table(b / "statements.csv", "statements", new_table("statements"))
     assert show_compared(a, b, 0.05)
-    assert "none is judged" in capsys.readouterr().out
+    assert "nothing is judged" in capsys.readouterr().out
 
 
 def test_a_run_is_compared_with_tables_of_the_package_by_their_name(

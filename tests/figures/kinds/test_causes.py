@@ -32,13 +32,15 @@ def bars_at(axes, y):
     return [(bar.get_x(), bar.get_width()) for bar in bars]
 
 
-def test_pieces_lie_side_by_side_and_their_sum_stands_at_the_end():
-    axes = figures.causes(StudyTables(causes=TABLE)).axes[0]
+@pytest.mark.parametrize("scale", [1, 0.01])
+def test_pieces_lie_side_by_side_and_their_sum_stands_at_the_end(scale):
+    table = TABLE.assign(value=scale * TABLE["value"])
+    axes = figures.causes(StudyTables(causes=table)).axes[0]
     rows = [label.get_text() for label in axes.get_yticklabels()]
     for learner, name in (("er", "ER"), ("finetune", "Finetune")):
         y = rows.index(name)
         bars = bars_at(axes, y)
-        total = over_all(TABLE, learner)["forgotten", ""]
+        total = over_all(table, learner)["forgotten", ""]
         assert sum(width for _, width in bars) == pytest.approx(total)
         assert axes.texts[y].get_text() == f"{total:.1f}"
         # No piece lies over another: those below 0 are left of it.

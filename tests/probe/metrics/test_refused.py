@@ -38,6 +38,7 @@ def predictions(positions):
 INPUTS = [
     (lambda: chaudhry.intransigence(R, ONE, 2), "1 tasks, expected 3"),
     (lambda: Counts(np.zeros((2, 3), dtype=int)), "(2, 3)"),
+    (lambda: AccuracyMatrix.square(np.zeros((2, 3))), "(2, 3)"),
     (lambda: Counts(np.eye(2)), "whole numbers"),
     (lambda: Counts(-np.eye(2, dtype=int)), "none below 0"),
     (lambda: Counts.of([0, 1], [0], classes=2), "(2,) and (1,)"),

@@ -63,15 +63,12 @@ def headline(answer: Answer) -> str:
     if answer.forgotten is None:
         return f"{answer.tasks}: what was forgotten is not measured"
     value = answer.forgotten.value
-    word = "forgot"
-    preposition = "of"
+    learned = points(answer.learned) if answer.learned is not None else ""
     if float(points(value)) < 0:
-        word = "gained"
-        preposition = "on top of"
-    amount = f"{word} {points(abs(value))}"
-    if answer.learned is not None:
-        amount += f" {preposition} {points(answer.learned)}"
-    return f"{amount} points of {answer.tasks}; {_guilty(answer)}"
+        on_top = f" on top of {learned}" if learned else ""
+        return f"gained {points(-value)}{on_top} points of {answer.tasks}"
+    of = f" of {learned}" if learned else ""
+    return f"forgot {points(value)}{of} points of {answer.tasks}; {_guilty(answer)}"
 
 
 def _guilty(answer: Answer) -> str:

@@ -78,7 +78,8 @@ class Evidence(Findings):
             path = f"{block}."
             labels[block] = block
             if parts.facts and not (module.startswith(path) or path.startswith(module)):
-                labels[block] = f"{block} ({common_path(names)})"
+                tops = dict.fromkeys(name.partition(".")[0] for name in names)
+                labels[block] = f"{block} ({common_path(names) or ', '.join(tops)})"
         return labels
 
     def _lines(self, blame: Blame, labels: Mapping[str, str]) -> tuple[BlockLine, ...]:

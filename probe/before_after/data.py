@@ -89,6 +89,8 @@ def stored(data: Any, tests: Sequence[Pair], score: Score) -> Stored:
     """
     if isinstance(data, Mapping) and set(data) == {"old", "new"}:
         data = (data["old"], data["new"])
+    elif isinstance(data, Mapping) and set(data) in ({"old"}, {"new"}):
+        [data] = data.values()
     # A pair (x, y) has a tensor or an array in the second place.
     is_two_sets = isinstance(data, tuple | list) and len(data) == 2
     if is_two_sets and not isinstance(data[1], Tensor | np.ndarray | list):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from probe.analysis.intervals import Estimate
 from probe.answers.plain import plain
@@ -12,6 +12,7 @@ from probe.before_after.answer import Answer
 from probe.before_after.changes import BlockChange
 from probe.before_after.content import Content
 from probe.before_after.ranking import Measured
+from probe.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,9 +120,13 @@ class Diff:
             block: The name of the block, or of a part of a block that was opened.
 
         Raises:
-            InputError: There is no such block.
+            InputError: There is no such block, or the result was pickled.
         """
         return self.open_block(block)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: all but the networks, which `inside` needs."""
+        return {**vars(self), "open_block": _without_networks}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer and its tables as plain values, which JSON can hold; NaN is None.
@@ -184,3 +189,9 @@ def _table(records: Sequence[Any], columns: list[str]) -> "pd.DataFrame":
                 row[name] = ", ".join(value)
         rows.append(row)
     return pd.DataFrame(rows, columns=columns)
+
+
+def _without_networks(_: str) -> NoReturn:
+    raise InputError(
+        "a result from a file has no networks: compare them again to open a block"
+    )

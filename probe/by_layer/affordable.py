@@ -8,7 +8,7 @@ from torch import nn
 
 from probe.batch import Value
 from probe.by_layer.probing import ProbingSpec
-from probe.cut.model_call import comparing
+from probe.cut.model_call import undisturbed
 from probe.modules import mode
 from probe.retrain import SAMPLE
 from probe.training.costs import ops_counter
@@ -55,7 +55,7 @@ def with_steps(
         return probing
     network = build()
     counter, counting = ops_counter()
-    with mode(network, training=False), comparing(x), torch.no_grad(), counting:
+    with mode(network, training=False), undisturbed(x), torch.no_grad(), counting:
         network(x)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     forward = max(counter.get_total_flops() / 2 / SAMPLE, parameters)

@@ -19,7 +19,6 @@ from probe.cut.model_call import (
     Call,
     ModelCall,
     Output,
-    comparing,
     explained,
     undisturbed,
 )
@@ -97,7 +96,7 @@ class Cuts:
             raise InputError(
                 f"the cuts fit a different architecture (see {where!r}): cut anew"
             )
-        with comparing(traced.sample):
+        with undisturbed(traced.sample):
             copy = copied(model).requires_grad_(True).eval()
             frozen = frozenset(frozen_in(model))
             traced = replace(traced, model=copy, given_frozen=frozen)

@@ -183,8 +183,17 @@ def explained(sample: Value) -> Iterator[None]:
 
 @contextmanager
 def full_precision(x: Value) -> Iterator[None]:
-    """Run models in full precision within the block, whatever the caller's settings."""
-    with torch.autocast(tensors(x)[0].device.type, enabled=False), products("fp32"):
+    """Run models in full precision within the block, whatever the caller's settings.
+
+    The fast path of attention is off: it rounds differently, and a layer within it cannot
+    be read.
+    """
+    device = tensors(x)[0].device.type
+    with (
+        torch.autocast(device, enabled=False),
+        products("fp32"),
+        without_fast_path(),
+    ):
         yield
 
 
@@ -192,13 +201,6 @@ def full_precision(x: Value) -> Iterator[None]:
 def undisturbed(x: Value) -> Iterator[None]:
     """Run a model within the block in full precision, and restore Python's generators."""
     with full_precision(x), python_generators():
-        yield
-
-
-@contextmanager
-def comparing(x: Value) -> Iterator[None]:
-    """Run models on inputs such as x (B, ...) so that equal values are equal bit for bit."""
-    with undisturbed(x), without_fast_path():
         yield
 
 

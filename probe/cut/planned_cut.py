@@ -13,7 +13,7 @@ from probe.cut.channels import channels_of
 from probe.cut.checks import ReferenceValues, check_stays_fixed, same_gradients
 from probe.cut.feature import Feature, PartlyEval
 from probe.cut.interface import CutFacts, Split, TensorFacts, Trainable
-from probe.cut.model_call import ModelCall, comparing
+from probe.cut.model_call import ModelCall, undisturbed
 from probe.cut.names import INPUT, Name, of_input
 from probe.cut.plan import CutPlan, plan_each
 from probe.cut.replay import Prefix, Replay
@@ -193,7 +193,7 @@ class PlannedCut:
         """
         cut = replace(self, plan=None, slow=slow, chain=None)
         trace = self.feature.trace
-        with comparing(trace.sample):
+        with undisturbed(trace.sample):
             check_stays_fixed(self.feature, cut.model_to_train(), slow)
             # An error of the user's code will be raised in the training, too.
             with suppress(Exception):
@@ -291,7 +291,7 @@ def plan_and_check(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
         InputError: A feature does not stay fixed while the rest is trained.
     """
     trace = cuts[0].feature.trace
-    with comparing(trace.sample):
+    with undisturbed(trace.sample):
         plans = plan_each([cut.feature for cut in cuts])
         reference = ReferenceValues(trace, plans)
         checked = []

@@ -23,7 +23,7 @@ from probe.batch import Value, first, kinds, like, tensors
 from probe.cut.checks import ReferenceValues
 from probe.cut.feature import Feature
 from probe.cut.interface import Cut
-from probe.cut.model_call import comparing
+from probe.cut.model_call import undisturbed
 from probe.cut.names import (
     INPUT,
     LIVE,
@@ -97,7 +97,7 @@ class Starts:
         )
         starts = [at_input]
         plans = [(feature, plan_in_eval(feature)) for feature in features]
-        with comparing(trace.sample):
+        with undisturbed(trace.sample):
             reference = ReferenceValues(trace, plans)
             is_random = any(step.random for step in trace.large.steps.values())
             if is_random or not reference.repeats:

@@ -22,6 +22,7 @@ from probe.reading.item_format import remedy_for
 from probe.rewinding.shapley import Floats
 from probe.seeding import every_global_stream, stream
 from probe.training.evaluation import (
+    ONE_OUTPUT,
     batch_size_for,
     check_finite_logits,
     check_outputs,
@@ -274,6 +275,8 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
         remedy = f"{remedy_for(y)}; or " if logits.ndim == 2 else ""
         expected = "whole numbers (B,) for logits (B, K), or (B, L) for (B, L, K)"
         raise _unfit(logits, y, f"{expected}: {remedy}")
+    if logits.shape[-1] == 1:
+        raise InputError(ONE_OUTPUT)
     if name == "loss":
         _check_labels(y, logits.shape[-1])
         losses = cross_entropy(
@@ -299,9 +302,12 @@ def _check_labels(y: Tensor, outputs: int) -> None:
         )
     strange = y[((y < 0) | (y >= outputs)) & ~(ignored & (y.ndim > 1))]
     if len(strange):
+        remedy = "leave such examples out"
+        if y.ndim != 1:
+            remedy = f"label such positions {IGNORED}"
         raise InputError(
             f"got the label {int(strange[0])}, but the network has {outputs} outputs: "
-            f"leave such examples out, or label such positions {IGNORED}"
+            f"{remedy}"
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from probe.analysis.intervals import half_width
 from probe.analysis.statements import STATEMENTS
+from probe.errors import InputError
 from probe.tables.layer_text import points
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
@@ -31,12 +32,19 @@ def compared_sheets(
 
     Returns:
         A sheet for each learner and readout that both runs have.
+
+    Raises:
+        InputError: They have none in common.
     """
     seeds = {*before["measurements"]["seed"], *after["measurements"]["seed"]}
     values_before = _seed_values(before)
     values_after = _seed_values(after)
     earlier = before["statements"][[*_KEY, "value"]]
     both = after["statements"].merge(earlier, on=_KEY, suffixes=("", "_before"))
+    if both.empty and len(earlier) and len(after["statements"]):
+        raise InputError(
+            f"{first} and {second} have no method, readout and layer in common"
+        )
     title = f"{second} minus {first}, in points of accuracy"
     data = [tables["measurements"]["scenario"][:1] for tables in (before, after)]
     names = list(dict.fromkeys(chain(*data)))

@@ -28,6 +28,12 @@ Logits = Callable[..., Tensor]
 """A network, or any function of a batch: (B, ...) -> (B, K)."""
 
 
+ONE_OUTPUT = (
+    "the network has one output for two classes: give call=lambda model, x: "
+    "torch.nn.functional.pad(model(x), (1, 0)), which adds a logit of 0 for the first"
+)
+"""The message of an error; the softmax of z and 0 is the sigmoid of z."""
+
 _MIXED = 16  # examples of a batch of all classes
 _PARTS = 4  # of it, of similar examples
 _FEWEST = 8  # examples of a batch
@@ -552,6 +558,8 @@ def outputs_of(
         raise InputError(
             f"the model's output is {('B', *shape[1:])}, expected (B, {classes})"
         )
+    if (shape[1], classes) == (1, 2):
+        raise InputError(ONE_OUTPUT)
     outputs = list(range(shape[1]) if chosen is None else chosen)
     if len(outputs) != classes or len(set(outputs)) != classes:
         raise InputError(

@@ -94,12 +94,13 @@ def _diff_command(
 ) -> str:
     """Return the command that compares the first run's last two networks.
 
-    The result is "" if it has only one, their call takes the task, or learners have
-    networks of their own.
+    The result is "" if it has only one, their call takes the task, or there are several
+    learners.
     """
+    learners = {run.learner for run in checkpoints.runs}
     pair = [*next(iter(checkpoints.runs.values())).values()][-2:]
     call = user_code.network_entry().call
-    if len(pair) < 2 or (call and is_task_aware(call)) or user_code.more:
+    if len(pair) < 2 or len(learners) != 1 or (call and is_task_aware(call)):
         return ""
     module = user_code.network.rpartition(":")[0]
     values = {

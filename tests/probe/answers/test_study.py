@@ -218,7 +218,7 @@ def test_without_causes_or_controls_the_answer_says_so():
 def test_what_was_gained_comes_on_top_of_what_was_learned():
     gained = Interval(value=-0.115, low=-0.2, high=-0.1)
     result = replace(answer(), forgotten=gained, learned=0.128)
-    assert headline(result).startswith("gained 11.5 on top of 12.8 points of tasks")
+    assert headline(result) == "gained 11.5 on top of 12.8 points of tasks 1 to 2"
 
 
 def test_what_was_learned_is_the_mean_right_after_the_earlier_tasks():

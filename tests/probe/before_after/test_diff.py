@@ -1,6 +1,8 @@
 """`probe.diff` against `causes` and `analyze`, its forms of networks and examples, its answer."""
 
 import json
+import pickle
+import re
 from copy import deepcopy
 
 import numpy as np
@@ -234,7 +236,12 @@ def test_a_grown_head_loses_to_new_outputs_too(before, monkeypatch):
         grown[6].weight[:10] = before[6].weight
         grown[6].bias[:10] = before[6].bias
         grown[6].bias[10:] = torch.tensor([50.0, 0])
-    result = probe.diff(before, grown, OLD, train=few(TRAIN))
+    result = probe.diff(
+        before,
+        grown,
+        OLD,
+        train=few(TRAIN),
+    )
     answer = result.answer
     assert set(result.content["examples"]) == {"old"}
     assert chances == {1 / 12}
@@ -294,6 +301,33 @@ def test_numbers_to_be_predicted_may_be_whole_and_outputs_need_no_column(use):
             said.add(str(result))
         said.add(str(table))
     assert len(said) == 1 + (use == "diff")
+
+
+def test_one_output_is_refused_with_a_call_that_is_right():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        first, last = nn.Linear(4, 1), nn.Linear(4, 1)
+        x = torch.randn(60, 4)
+    old = x, (x[:, 0] > 0).long()
+    with pytest.raises(InputError, match="one output for two classes") as refused:
+        probe.diff(first, last, old)
+    text = re.search(r"call=(lambda .*\)\))", str(refused.value))[1]
+    answer = probe.diff(
+        first,
+        last,
+        old,
+        call=eval(text),
+    ).answer
+    predicted = last(x)[:, 0] > 0
+    right = (predicted == old[1]).double().mean()
+    assert answer.old.after == right.item()
+
+
+def test_a_result_is_pickled_without_its_networks(result):
+    again = pickle.loads(pickle.dumps(result))
+    assert str(again) == str(result)
+    with pytest.raises(InputError, match="no networks"):
+        again.inside("0")
 
 
 def test_labels_of_a_users_score_may_be_any_numbers():

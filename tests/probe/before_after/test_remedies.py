@@ -114,14 +114,20 @@ def test_old_and_new_examples_weigh_the_same_together(before, after):
     few = (NEW[0][:60], NEW[1][:60])
     sizes = [len(OLD[1]), 60]
     chosen_on = halves(sizes, 0)
-    x, y = (torch.cat(column) for column in zip(OLD, few, strict=True))
-    weights = torch.tensor(np.repeat(1 / np.array(sizes), sizes))[chosen_on]
+    x = torch.cat([OLD[0], few[0]])
+    y = torch.cat([OLD[1], few[1]])
+    weights = np.repeat(1 / np.array(sizes), sizes)
+    weights = torch.tensor(weights)[chosen_on]
     with torch.no_grad():
         logits = after(x)
     bias = best_bias(logits[chosen_on], y[chosen_on], weights)
     hits = ((logits + bias).argmax(1) == y).numpy()[~chosen_on]
     table = probe.diff(before, after, OLD, few).remedies.set_index("remedy")
-    check(table, "a bias for each class", [hits[:250].mean(), hits[250:].mean()])
+    expected = [
+        hits[:250].mean(),
+        hits[250:].mean(),
+    ]
+    check(table, "a bias for each class", expected)
 
 
 def test_a_bias_for_each_class_by_gradient_descent(after, table):
@@ -438,3 +444,8 @@ def test_gradients_of_recurrent_layers_in_eval_mode_are_not_those_of_cudnn():
         fail()
     assert cudnn.enabled
     assert recurrent[0].training
+
+
+def test_only_old_examples_may_be_stored():
+    (found,) = stored({"old": STORED["old"]}, [OLD], "accuracy").sets
+    assert torch.equal(found[1], STORED["old"][1])

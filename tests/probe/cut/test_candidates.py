@@ -199,3 +199,28 @@ def test_whole_numbers_are_no_values_and_a_dead_branch_is_not_suggested() -> Non
     found = {c.feature: c for c in candidates(Aside(), torch.randn(9, 4))}
     assert found["first"].tensors == 1
     assert [name for name, c in found.items() if c.suggested] == ["first", "head"]
+
+
+class Masked(nn.Module):
+    """A transformer encoder that pads, which by its fast path nests its layers' values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(9, 8)
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, 2)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the scores of texts, in which 0 is padding."""
+        is_padded = x == 0
+        value = self.layers(self.words(x), src_key_padding_mask=is_padded)
+        kept: Tensor = self.head(value.masked_fill(is_padded[..., None], 0).sum(1))
+        return kept
+
+
+def test_layers_of_a_padding_encoder_are_suggested() -> None:
+    x = torch.randint(1, 9, (8, 5), generator=stream(0, "texts"))
+    x[:4, 3:] = 0
+    suggested = [c.feature for c in candidates(Masked().eval(), x) if c.suggested]
+    assert suggested == ["words", "layers.layers.0", "layers.layers.1", "head"]

@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from probe.batch import identical, mapped
 from probe.cut.cuts import find_each
 from probe.cut.interface import Cut
-from probe.cut.model_call import ModelCall, comparing
+from probe.cut.model_call import ModelCall, undisturbed
 from probe.cut.resuming import Passes, Starts
 from probe.errors import InputError, NotKept
 from probe.modules import copied, named_state, unwrapped
@@ -75,7 +75,7 @@ def compare(
     sets = list(itertools.product([False, True], repeat=len(changed)))
     if order:
         order.shuffle(sets)
-    with comparing(x), torch.no_grad():
+    with undisturbed(x), torch.no_grad():
         passes = Passes(starts, model, lambda batch: call(model, batch), x)
         for flags in sets:
             contents = list(itertools.compress(changed, flags))

@@ -71,6 +71,10 @@ def test_a_limit_that_is_broken_is_told(tmp_path, capsys):
     (b / "measurements.csv").write_text(text.replace("toy,", "other,"))
     show_compared(a, b, None)
     assert "of different data: " in " ".join(capsys.readouterr().out.split())
+    stated = (b / "statements.csv").read_text()
+    (b / "statements.csv").write_text(stated.replace("ft,", "other,"))
+    with pytest.raises(InputError, match="no method, readout and layer in common"):
+        show_compared(a, b, None)
     write_table(b / "statements.csv", "statements", new_table("statements"))
     assert show_compared(a, b, 0.05)
     assert "nothing is judged" in capsys.readouterr().out

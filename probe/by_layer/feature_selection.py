@@ -10,6 +10,7 @@ from probe.cut.candidates import suggestions
 from probe.cut.cuts import find_each
 from probe.cut.model_call import ModelCall, explained
 from probe.errors import InputError, described
+from probe.training.evaluation import ONE_OUTPUT
 
 OUTPUT = "output"
 """The name of the output of a network, unless a module gives the logits."""
@@ -71,6 +72,8 @@ def _check_output(model: nn.Module, call: ModelCall, x: Value, classes: int) -> 
         except SystemExit as error:  # a model does not end this process
             raise RuntimeError(described(error)) from error
     expected = (len(tensors(x)[0]), classes)
+    if (*outputs[-1:], classes) == (1, 2):
+        raise InputError(ONE_OUTPUT)
     if tuple(outputs) != expected:
         raise InputError(
             f"its output has shape {tuple(outputs)}, expected {expected}, a logit for "

@@ -21,7 +21,7 @@ from probe.readouts.readout import Ncm, read
 from probe.record.course import Course
 from probe.record.state_files import NEVER, plain_state, with_rows
 from probe.seeding import every_global_stream, stream
-from probe.training.evaluation import check_outputs, predict_each
+from probe.training.evaluation import ONE_OUTPUT, check_outputs, predict_each
 
 _SAMPLE = 8  # examples on which layers are found
 
@@ -170,6 +170,8 @@ class RecordedNetwork:
                 f"the model has {logits.shape[1]} outputs for {classes} classes: "
                 f"choose theirs, as by call=lambda m, x: m(x)[:, :{classes}]"
             )
+        if (logits.shape[1], classes) == (1, 2) and self.grows is None:
+            raise InputError(ONE_OUTPUT)
         if missing > 0 and self.grows is None:
             raise InputError(
                 f"the model's output is {tuple(logits.shape)}, expected "

@@ -80,7 +80,7 @@ def stored(data: Any, tests: Sequence[Pair], score: Score) -> Stored:
 
     Args:
         data: Examples; or those of old and new, as a tuple of two or a mapping of `old`
-            and `new`.
+            and `new`, or of one of these.
         tests: The test examples; none of them may be among the stored ones.
         score: The score, which says whether whole numbers are classes.
 

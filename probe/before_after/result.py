@@ -120,12 +120,12 @@ class Diff:
             block: The name of the block, or of a part of a block that was opened.
 
         Raises:
-            InputError: There is no such block, or the result was pickled.
+            InputError: There is no such block, or the result is a copy.
         """
         return self.open_block(block)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: all but the networks, which `inside` needs."""
+        """Return what is pickled or copied: all but the networks, which `inside` needs."""
         return {**vars(self), "open_block": _without_networks}
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,5 +193,5 @@ def _table(records: Sequence[Any], columns: list[str]) -> "pd.DataFrame":
 
 def _without_networks(_: str) -> NoReturn:
     raise InputError(
-        "a result from a file has no networks: compare them again to open a block"
+        "a copy of a result has no networks: compare them again to open a block"
     )

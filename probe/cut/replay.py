@@ -25,6 +25,7 @@ from torch.utils._pytree import tree_map_only, tree_unflatten
 
 from probe.batch import Value, like, tensors
 from probe.cut.feature import Feature, PartlyEval, requiring_gradient
+from probe.cut.model_call import without_fast_path
 from probe.cut.names import (
     INPUT,
     LIVE,
@@ -105,7 +106,7 @@ class Replay(PartlyEval):
         names = ((INPUT[0], index) for index in range(len(tensors(plan.form))))
         start = like(plan.form, map(run.value_named, names))
         forget(self.model)
-        with eagerly(), run:
+        with eagerly(), without_fast_path(), run:
             return self.ask(self.model, start)
 
     def extend_graph(self) -> None:

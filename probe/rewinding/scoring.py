@@ -182,6 +182,8 @@ class Tests:
         outputs = logits(first(x, _FEW))
         K = outputs.shape[-1]
         if checks_labels:
+            if K == 1 and self.score != "squared_error":
+                raise InputError(ONE_OUTPUT)
             score_of(self.score, outputs, first(labels, _FEW))
             # The accuracy does not look whether there is an output for each label.
             if self.score != "squared_error":
@@ -275,8 +277,6 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
         remedy = f"{remedy_for(y)}; or " if logits.ndim == 2 else ""
         expected = "whole numbers (B,) for logits (B, K), or (B, L) for (B, L, K)"
         raise _unfit(logits, y, f"{expected}: {remedy}")
-    if logits.shape[-1] == 1:
-        raise InputError(ONE_OUTPUT)
     if name == "loss":
         _check_labels(y, logits.shape[-1])
         losses = cross_entropy(

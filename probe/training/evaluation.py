@@ -29,7 +29,7 @@ Logits = Callable[..., Tensor]
 
 
 ONE_OUTPUT = (
-    "the network has one output for two classes: give call=lambda model, x: "
+    "the network has one output: for two classes give call=lambda model, x: "
     "torch.nn.functional.pad(model(x), (1, 0)), which adds a logit of 0 for the first"
 )
 """The message of an error; the softmax of z and 0 is the sigmoid of z."""

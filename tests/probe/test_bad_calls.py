@@ -83,7 +83,7 @@ CASES: dict[str, Case] = {
         "one example",
     ),
     "a class": (lambda: retrained(Two), "the class Two"),
-    "one output": (lambda: retrained(net(outputs=1)), "one output for two classes"),
+    "one output": (lambda: retrained(net(outputs=1)), "one output: for two classes"),
     "too many outputs": (lambda: retrained(net(outputs=3)), "3 outputs for 2"),
     "classes out of range": (lambda: retrained(classes=[0, 7]), "[7]"),
     "lazy": (lambda: retrained(nn.Sequential(nn.LazyLinear(2))), "'0.weight'"),

@@ -309,7 +309,7 @@ def test_one_output_is_refused_with_a_call_that_is_right():
         first, last = nn.Linear(4, 1), nn.Linear(4, 1)
         x = torch.randn(60, 4)
     old = x, (x[:, 0] > 0).long()
-    with pytest.raises(InputError, match="one output for two classes") as refused:
+    with pytest.raises(InputError, match="one output: for two classes") as refused:
         probe.diff(first, last, old)
     text = re.search(r"call=(lambda .*\)\))", str(refused.value))[1]
     answer = probe.diff(

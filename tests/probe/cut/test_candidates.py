@@ -219,8 +219,14 @@ class Masked(nn.Module):
         return kept
 
 
-def test_layers_of_a_padding_encoder_are_suggested() -> None:
+def test_layers_of_a_padding_encoder_are_suggested_and_cut() -> None:
     x = torch.randint(1, 9, (8, 5), generator=stream(0, "texts"))
     x[:4, 3:] = 0
-    suggested = [c.feature for c in candidates(Masked().eval(), x) if c.suggested]
+    model = Masked().eval()
+    suggested = [c.feature for c in candidates(model, x) if c.suggested]
     assert suggested == ["words", "layers.layers.0", "layers.layers.1", "head"]
+    for feature in suggested:
+        part = split(model, feature, x)
+        with torch.no_grad():
+            logits = part.tail.eval()(part.prefix(x))
+            torch.testing.assert_close(logits, model(x))

@@ -10,6 +10,7 @@ them. Read along a row to see all tasks at one time.
 """
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -63,8 +64,6 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         # As in a matrix, row 0 is on top.
         axes.yaxis.set_inverted(True)
     any_gray = any(gray.any() for gray in impossible)
-    right_after = [R.values[1:].diagonal() for R in matrices.values()]
-    lacks_any = bool(np.isnan(right_after).any())
     label = captions.with_head("Lost since learned (points)", tables.measurements)
     label += "\nGray: 0 by construction" * any_gray
     size = (columns * width, len(grid) / columns * height)
@@ -74,8 +73,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "Accuracy on each task (columns, by position in the executed order) before "
         "training and after each task (rows), in percent",
         "The steps separate the tasks learned so far, below, from those to come",
-        "Color: points lost since the task was learned"
-        + ", none if it was not tested then" * lacks_any,
+        _color_note(matrices.values()),
         (
             "Gray: 0 by construction, as a single head never predicts a class of a "
             "task to come"
@@ -85,6 +83,13 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     )
     axis_labels = (tables.position_label, "Tasks learned so far")
     return page.fit(grid, axis_labels, height=height, width=width)
+
+
+def _color_note(matrices: Iterable[AccuracyMatrix]) -> str:
+    """Return what the colors are, and whether some task was not tested right after it."""
+    right_after = [R.values[1:].diagonal() for R in matrices]
+    note = "Color: points lost since the task was learned"
+    return note + ", none if it was not tested then" * bool(np.isnan(right_after).any())
 
 
 def _sizes(page: Page, learners: int, tasks: int) -> tuple[int, float, float]:

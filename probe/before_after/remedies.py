@@ -237,7 +237,7 @@ class Workshop:
             names[NEW_HEAD] = self.head
         return names
 
-    @property
+    @cached_property
     def _last_block(self) -> str:
         """The head, if it is an output layer.
 

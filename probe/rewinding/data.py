@@ -1,7 +1,7 @@
 """Test examples and their labels, as tensors."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from torch import Tensor
 from torch.utils.data import TensorDataset
@@ -21,11 +21,12 @@ LABELS = ("label", "labels", "y")
 
 def has_classes(y: Value) -> bool:
     """Return whether labels are one whole number, from 0 on, for each example."""
-    return isinstance(y, Tensor) and _is_whole(y) and int(y.min()) >= 0
+    return _is_whole(y) and int(y.min()) >= 0
 
 
-def _is_whole(y: Tensor) -> bool:
-    return y.ndim == 1 and not y.is_floating_point()
+def _is_whole(y: Value) -> TypeGuard[Tensor]:
+    """Return whether labels are one whole number for each example."""
+    return isinstance(y, Tensor) and y.ndim == 1 and not y.is_floating_point()
 
 
 def as_pair(data: Any, name: str, score: Score = "accuracy") -> Pair:
@@ -61,7 +62,7 @@ def as_pair(data: Any, name: str, score: Score = "accuracy") -> Pair:
         sizes = f"{inputs} inputs and {labels} labels"
         raise InputError(f"{name} has {sizes}: give equally many, 2 or more")
     check_finite(x, name)
-    if score == "squared_error" and isinstance(y, Tensor) and _is_whole(y):
+    if score == "squared_error" and _is_whole(y):
         y = y.float()
     _check_labels(y, name, score)
     return x, y
@@ -72,8 +73,7 @@ def _check_labels(y: Any, name: str, score: Score) -> None:
     check_finite(y, f"y of {name}")
     if any(map(Tensor.is_complex, tensors(y))):
         raise InputError(f"y of {name} is complex: give classes, or real numbers")
-    is_whole = isinstance(y, Tensor) and _is_whole(y)
-    if is_whole and not callable(score) and int(y.min()) < 0:
+    if _is_whole(y) and not callable(score) and int(y.min()) < 0:
         raise InputError(
             f"{name} has the label {int(y.min())}, expected classes from 0 on"
         )

@@ -189,7 +189,10 @@ def explain(
     readout: Annotated[str, typer.Option(help="A readout downstream of the feature.")],
     feature: Annotated[str, typer.Option(help="The layer.")],
     quantity: Annotated[
-        str, typer.Option(help="Any quantity of layers.csv but own, inherited, chance.")
+        str,
+        typer.Option(
+            help="A quantity of layers.csv, except own, inherited and chance."
+        ),
     ] = "forgotten",
 ) -> None:
     """Show the accuracies behind a number in layers.csv, and the files they come from.

@@ -403,7 +403,10 @@ REFUSED = {
         r"are test examples",
     ),
     "one example": (lambda: {"old": (OLD[0][:1], OLD[1][:1])}, "2 or more"),
-    "a label beyond the outputs": (lambda: {"old": (OLD[0], OLD[1] + 1)}, "label 10"),
+    "a label beyond the outputs": (
+        lambda: {"old": (OLD[0], OLD[1] + 1)},
+        "label 10.* outputs: leave such examples out$",
+    ),
     "another type in train": (
         lambda: {"train": (TRAIN[0].double(), TRAIN[1])},
         "float64",

@@ -84,6 +84,8 @@ def test_each_learner_of_a_recording_is_measured_with_its_network(probe, cwd, un
     assert probe(f"model rec {networks} --readouts ncm --workers 1 --out out")[0] == 0
     found = mean_matrices(read_table(cwd / "out" / "measurements.csv", "measurements"))
     assert {name: _last(found[name]) for name in last} == last
+    # Two files of one method would answer for the other, too.
+    assert next_of(cwd / "out") == ""
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> A
     )
     is_training = (of_readout["scope"] == TRAINING).any()
     trained = (
-        f"{named_networks(measured)}, another training may differ (three would show)"
+        f"{named_networks(measured)}, another training may differ (3 seeds would show)"
     )
     if is_training:
         trained = _trainings(measured, int(of_readout["seeds"].max()))

@@ -28,7 +28,9 @@ def updates(
 ) -> Callable[[], None]:
     """Return a function that takes the next step of a training, with a new optimizer.
 
-    It clips the gradients as the recipe says.
+    It clips the gradients as the recipe says. Parameters in half precision have copies
+    in fp32 that are updated: small steps would be rounded away, and Adam's epsilon is 0
+    in float16.
 
     Args:
         trained: The parameters to change.
@@ -39,18 +41,34 @@ def updates(
         The function.
     """
     rates = (rate_at(recipe, step, steps) for step in range(steps))
-    kinds = {(p.device, p.dtype) for p in trained}
+    precise_of = {p: _in_full_precision(p) for p in trained}
+    precise = list(precise_of.values())
+    copies = {p: copy for p, copy in precise_of.items() if copy is not p}
+    kinds = {(p.device, p.dtype) for p in precise}
     plain = len(kinds) == 1 and not any(kind.is_complex for _, kind in kinds)
     make_step = _adam if plain and recipe.optimizer in _KERNELS else _from_torch
-    step_at = make_step(trained, recipe)
+    step_at = make_step(precise, recipe)
 
+    @torch.no_grad()
     def step() -> None:
+        for p, copy in copies.items():
+            # An objective may have changed the parameter.
+            copy.copy_(copy.where(copy.to(p.dtype) == p, p.to(copy.dtype)))
+            copy.grad = None if p.grad is None else p.grad.to(copy.dtype)
         if recipe.clip_norm is not None:
             # On the device only: the host does not wait for the norm.
-            nn.utils.clip_grad_norm_(trained, recipe.clip_norm)
+            nn.utils.clip_grad_norm_(precise, recipe.clip_norm)
         step_at(next(rates))
+        for p, copy in copies.items():
+            p.copy_(copy)
 
     return step
+
+
+def _in_full_precision(parameter: Tensor) -> Tensor:
+    """Return a copy of a parameter in half precision in fp32, another one itself."""
+    kind = torch.promote_types(parameter.dtype, torch.float)
+    return parameter if kind == parameter.dtype else parameter.detach().to(kind)
 
 
 def _from_torch(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:

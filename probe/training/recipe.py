@@ -24,7 +24,7 @@ Schedule = Literal["constant", "cosine"]
 """The course of the learning rate after the warm-up, see `probe.training.optimizers`."""
 
 Precision = Literal["fp32", "tf32", "bf16", "auto"]
-"""The precision of the loss; weights, their updates and evaluations are always fp32."""
+"""The precision of the loss; a network's own is kept, and updates are never below fp32."""
 
 
 LEAST_STEPS = 1000
@@ -39,7 +39,8 @@ class Recipe:
     64
 
     The paper does not give the batch size; 64 is ours. Weights, updates and evaluations
-    stay in fp32. On a CPU a training in fp32 repeats bit for bit; on a GPU, kernels
+    stay in fp32; a network in half precision runs as it is, but updates add up in fp32
+    copies of its weights. On a CPU a training in fp32 repeats bit for bit; on a GPU, kernels
     that add in no fixed order may change the last bits.
 
     Args:

@@ -87,7 +87,8 @@ def status_of(root: Path) -> dict[str, Any]:
     corrupt = []
     for state in states:
         corrupt += [{"job": state.job.name, "file": file} for file in state.corrupt]
-    pace = pace_of(plan, root, state_of_job)
+    # Results are read once more for the pace.
+    pace = pace_of(plan, root, state_of_job) if remaining else {}
     return {
         "study": plan.name,
         "directory": str(root),

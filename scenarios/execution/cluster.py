@@ -15,9 +15,10 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, chdir, contextmanager, nullcontext
 from dataclasses import replace
@@ -98,11 +99,12 @@ def _events(
     work = replace(work, root=work.root.absolute())
     with _connected(address, workers, gpus) as ray:
         remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=0)(_on_node)
-        # Once for all jobs: the description of a study can be large.
-        shared = ray.put(work)
+        # Once for all jobs: the description of a study can be large. In a list Ray does
+        # not read it before the node has the folders of the user's modules.
+        shared = [ray.put(work)]
 
         def start(job: Job) -> Started:
-            future = remote.remote(shared, job, Path.cwd()).future()
+            future = remote.remote(shared, job, Path.cwd(), sys.path).future()
             return future, partial(_end_of, ray, future, job)
 
         def room() -> int:
@@ -114,10 +116,19 @@ def _events(
         yield from follow(work, take, room, start)
 
 
-def _on_node(work: Work, job: Job, folder: Path) -> Ended:
-    """Do a job on a node of the cluster; the user's relative paths refer to `folder`."""
+def _on_node(
+    shared: Sequence[Any], job: Job, folder: Path, modules: Sequence[str]
+) -> Ended:
+    """Do a job on a node of the cluster; the user's relative paths refer to `folder`.
+
+    shared: Ray's reference to the work; modules: the folders of the user's modules.
+    """
+    import ray
+
     _end_with_node()
+    sys.path += [path for path in modules if path not in sys.path]
     with chdir(folder) if folder.is_dir() else nullcontext():
+        [work] = ray.get(shared)
         return carried_out(work, job)
 
 

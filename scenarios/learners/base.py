@@ -126,7 +126,7 @@ class Learner(Objective):
         """Return why layers cannot be frozen from a task on, empty if they can."""
         if cls.offline:
             return "does not learn one task after another"
-        if cls.own_features:
+        if cls.own_features and cls.train is not Learner.train:
             return "has a network and a training of its own"
         if cls.learn is not Learner.learn:
             return "learns a task without Learner.learn, which freezes layers"

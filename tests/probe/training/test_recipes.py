@@ -19,7 +19,7 @@ from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.early_stopping import EarlyStopping
 from probe.training.loop import Objective, fit
-from probe.training.optimizers import optimizer_ops
+from probe.training.optimizers import optimizer_ops, updates
 from probe.training.recipe import Recipe, RecipeChanges
 
 EPOCHS, SIZE, N = 4, 5, 21  # batches of 5, 5, 5 and 6
@@ -152,6 +152,26 @@ def test_a_training_is_that_of_torchs_own_optimizer_and_scheduler(
     )
     if given:
         assert (got - fitted(recipe(optimizer=name))).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "nadam", "sgd"])
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.half])
+def test_small_steps_of_weights_in_half_precision_add_up(
+    kind: torch.dtype, optimizer: str
+) -> None:
+    """And begin again where an objective has changed the weights."""
+    of = recipe(optimizer=optimizer, learning_rate=1e-4, clip_norm=1.0)
+    trained = [nn.Parameter(torch.ones(3, dtype=d)) for d in (torch.float, kind)]
+    steps = [updates([p], of, 400) for p in trained]
+    for k in range(400):
+        for p, step in zip(trained, steps, strict=True):
+            p.grad = torch.tensor([1.0, -1.0, 0.0]).to(p)
+            step()
+            if k == 200:
+                p.data.fill_(1)
+    precise, half = trained
+    assert half.equal(precise.to(kind))
+    assert half[0] < 0.99
 
 
 def test_what_the_settings_cost_by_hand() -> None:

@@ -66,6 +66,7 @@ def test_what_the_user_has_frozen_stays_frozen():
         ("lwf", {}),
         ("gem", {}),
         ("icarl", {}),
+        ("fel", {}),
     ],
 )
 def test_frozen_layers_stay_bit_for_bit_and_the_others_learn(kind, given, recipe):

@@ -11,7 +11,6 @@ from tests.scenarios.study.test_same_fingerprint import RAW
 
 CANNOT = {
     "cumulative",
-    "fel",
     "geppnet",
     "geppnet_stm",
     "offline",

@@ -6,7 +6,7 @@ navy, a cyan and a magenta that color-blind readers can also tell from all of th
 """
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
@@ -38,11 +38,11 @@ class Appearance:
     filled: bool = True
 
 
-Appearances = Mapping[str, Appearance]
+Appearances = dict[str, Appearance]
 """Appearance of each learner of a figure, by its name in the tables."""
 
 
-def learner_appearances(learners: Iterable[str]) -> dict[str, Appearance]:
+def learner_appearances(learners: Iterable[str]) -> Appearances:
     """Return the appearance of each learner, by name.
 
     Learners of this package have a fixed appearance. Others get spare ones in
@@ -72,7 +72,7 @@ def distinct(learners: Iterable[str]) -> bool:
     return len(set(learners) - set(_LEARNERS)) <= len(_SPARE)
 
 
-def strategy_appearances(strategies: Iterable[str]) -> dict[str, Appearance]:
+def strategy_appearances(strategies: Iterable[str]) -> Appearances:
     """Return the appearance of each strategy for choosing stored samples, by name.
 
     >>> strategy_appearances(["mean_of_features"])["mean_of_features"].label
@@ -84,9 +84,7 @@ def strategy_appearances(strategies: Iterable[str]) -> dict[str, Appearance]:
     }
 
 
-def _with_spare(
-    wanted: Iterable[str], fixed: dict[str, Appearance]
-) -> dict[str, Appearance]:
+def _with_spare(wanted: Iterable[str], fixed: Appearances) -> Appearances:
     """Return the appearance of each name, fixed if it has one, else the next spare one."""
     names = set(wanted)
     # In the order of `fixed`: figures that list learners by appearance rely on it.
@@ -97,7 +95,7 @@ def _with_spare(
     return looks
 
 
-def _color_of_kind(name: str, fixed: dict[str, Appearance]) -> str:
+def _color_of_kind(name: str, fixed: Appearances) -> str:
     """Return the color of the learner that a name begins with, as in `ewc-paper`, "" if none."""
     kinds = [kind for kind in fixed if name.startswith(f"{kind}-")]
     return fixed[max(kinds, key=len)].color if kinds else ""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from figures.kinds import KINDS
 from figures.options import FORMATS, ON_REQUEST, Options
 from probe.arguments import checked
-from probe.errors import InputError, unknown
+from probe.errors import InputError, check_known
 from probe.files import discard, sha256, write_text
 
 if TYPE_CHECKING:
@@ -101,8 +101,7 @@ def build_asked(
         ("format", formats, ON_REQUEST),
     ):
         for name in names:
-            if name not in existing:
-                raise unknown(what, name, existing)
+            check_known(what, name, existing)
     if (folder / RECORD).exists():
         raise InputError(
             f"{folder} is where runs draw and remove their figures: choose another "

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from figures import captions, layout, lines, style
-from figures.appearance import Appearance, learner_appearances
+from figures.appearance import Appearance, Appearances, learner_appearances
 from figures.options import Options
 from figures.tables import StudyTables
 from probe.tables.note_text import listed
@@ -79,7 +79,7 @@ class Page:
         """
         return True
 
-    def appearances(self, learners: Iterable[str]) -> dict[str, Appearance]:
+    def appearances(self, learners: Iterable[str]) -> Appearances:
         """Return the appearance of each learner, see `learner_appearances`, with its label.
 
         Spare appearances are given as if all learners were drawn. Requested learners

@@ -24,10 +24,10 @@ from figures.options import Options
 from figures.page import Page
 from figures.tables import OPTIONAL, StudyTables, plain
 from figures.user_axes import UserAxes
-from probe.errors import InputError, unknown
+from probe.errors import InputError, check_known
 from probe.metrics.murata import RETRAIN
 from probe.tables.folder import read_tables
-from probe.tables.schemas import CONTROLS
+from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.summary import summarize
 from probe.tables.table_file import checked, new_table, where
 
@@ -244,14 +244,11 @@ def select(tables: StudyTables, options: Options) -> StudyTables:
     return StudyTables(**rows_of)
 
 
-def _check_names(
-    column: str, names: Iterable[str], tables: Mapping[str, pd.DataFrame]
-) -> None:
+def _check_names(column: str, names: Iterable[str], tables: Tables) -> None:
     """Raise InputError for a name that is in this column of no table."""
     existing = set(pd.concat(table[column] for table in tables.values())) - {""}
     for name in names:
-        if name not in existing:
-            raise unknown(column, name, existing, "in these tables")
+        check_known(column, name, existing, "in these tables")
 
 
 def _draw(
@@ -299,8 +296,8 @@ def _lacks_retraining(module: Any, options: Options) -> bool:
 
 def _check_colors(colors: Iterable[str], cmap: str) -> None:
     """Raise InputError for a color or a colormap that matplotlib does not know."""
-    if cmap and cmap not in colormaps:
-        raise unknown("colormap", cmap, colormaps, "in matplotlib")
+    if cmap:
+        check_known("colormap", cmap, colormaps, "in matplotlib")
     for color in colors:
         if not is_color_like(color):
             raise InputError(

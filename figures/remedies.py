@@ -20,7 +20,7 @@ from figures.appearance import Appearance
 from figures.lines import MOST_BARRED, MOST_NAMED, Entry, dress
 from figures.tables import plain
 from figures.user_axes import UserAxes
-from probe.analysis.variance import Floats
+from probe.arrays import Floats
 
 _UNITS = {
     "accuracy": "accuracy (%)",

@@ -9,11 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from figures.appearance import distinct
 from probe.analysis.intervals import half_width
 from probe.analysis.statements import WITHHELD
+from probe.arrays import Bools
 from probe.errors import printable
 from probe.files import recorded_hashes
 from probe.immutable import immutable
@@ -119,7 +119,7 @@ class StudyTables:
         means = seed_means(rows, "learner", "tasks_seen", "task_position")
         return sorted(half_widths(means).dropna())
 
-    def impossible(self, R: AccuracyMatrix) -> NDArray[np.bool_]:
+    def impossible(self, R: AccuracyMatrix) -> Bools:
         """Return the cells of R, (T+1, T), that are 0 by construction.
 
         With a single head, the classes of future tasks compete for no example.
@@ -127,7 +127,7 @@ class StudyTables:
         tasks_seen, index = np.indices(R.values.shape)
         is_to_come = (tasks_seen > 0) & (tasks_seen <= index)
         is_single = bool((self.measurements["head"] == "single").any())
-        zero: NDArray[np.bool_] = (R.values == 0) & is_to_come & is_single
+        zero: Bools = (R.values == 0) & is_to_come & is_single
         return zero
 
     @property

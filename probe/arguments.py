@@ -29,6 +29,7 @@ from pydantic import (
 )
 
 from probe.errors import InputError
+from probe.immutable import AnyFunction
 from probe.validation import expected, message, plain_number
 
 _P = ParamSpec("_P")
@@ -102,7 +103,7 @@ def _problem(error: ValidationError) -> str:
     return f"{' or '.join(texts)}, got {got}"
 
 
-def _evaluate(function: Callable[..., Any], annotation: Any) -> Any:
+def _evaluate(function: AnyFunction, annotation: Any) -> Any:
     """Return an annotation that may be a text; Any for a name that only mypy knows."""
     if not isinstance(annotation, str):
         return annotation
@@ -118,7 +119,7 @@ def _checkable(kind: Any) -> Any:
     if origin is Literal:
         return kind
     if origin is Callable:
-        return Callable[..., Any]
+        return AnyFunction
     inner = get_args(kind)
     if not inner:
         return _checkable_class(kind)

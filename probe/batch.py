@@ -14,6 +14,12 @@ from probe.memory import FileRows
 Value = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 """The input of a network, or of a part of it, for B examples: one or more tensors (B, ...)."""
 
+Named = dict[str, Tensor]
+"""Tensors by the name of a parameter, a buffer or a layer."""
+
+Transform = Callable[[Tensor], Tensor]
+"""A function of a tensor."""
+
 AnyValue = TypeVar("AnyValue", bound=Value)
 
 _SEARCHED = 4096  # examples among which those of different lengths are looked for
@@ -127,7 +133,12 @@ def check_finite(value: Value, name: str) -> None:
             )
 
 
-def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
+def length(value: Value) -> int:
+    """Return the number of examples of a value."""
+    return len(tensors(value)[0])
+
+
+def mapped(value: AnyValue, change: Transform) -> AnyValue:
     """Apply a function to every tensor of a value.
 
     Args:

@@ -1,7 +1,7 @@
 """Errors, each with a message of one sentence that names the remedy."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from textwrap import shorten
@@ -82,6 +82,12 @@ def unknown(kind: str, name: str, names: Iterable[str], where: str = "") -> Inpu
         hint = f": did you mean {' or '.join(map(repr, near))}?"
     what = f"no {kind} {name!r} {where}" if where else f"unknown {kind} {name!r}"
     return InputError(f"{what}{hint} (known: {', '.join(names) or 'none'})")
+
+
+def check_known(kind: str, name: str, names: Collection[str], where: str = "") -> None:
+    """Raise the error of `unknown` for a name that is not among the names that exist."""
+    if name not in names:
+        raise unknown(kind, name, names, where)
 
 
 def unreadable(path: object, error: OSError, remedy: str) -> InputError:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from typing_extensions import TypeVar, dataclass_transform
 
 from probe.arguments import checked
-from probe.errors import InputError, unknown
-from probe.immutable import immutable
+from probe.errors import InputError, check_known
+from probe.immutable import AnyFunction, immutable
 from probe.validation import configuration, shown
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from probe.cut.model_call import Call, Output
     from probe.metrics.matrix import AccuracyMatrix
 
-Marked = TypeVar("Marked", bound=Callable[..., Any])
+Marked = TypeVar("Marked", bound=AnyFunction)
 Class = TypeVar("Class")
 Item = TypeVar("Item")
 
@@ -232,8 +232,7 @@ def readout(
     >>> Constant(label=2)
     Constant(label=2)
     """
-    if steps not in get_args(NamedSteps):
-        raise unknown("rule for steps", steps, get_args(NamedSteps))
+    check_known("rule for steps", steps, get_args(NamedSteps))
     # Names of results end with variants (`retrain@2`, `linear+bn`) and stand in names
     # of files.
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", str(name)) or name.startswith(

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, overload
 from typing_extensions import dataclass_transform
 
 Class = TypeVar("Class")
+AnyFunction = Callable[..., Any]
 
 
 @overload

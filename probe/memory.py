@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
+from probe.arrays import Array
 from probe.errors import NotWritten
 
 _ASSUMED = 4 * 10**9  # bytes of free memory, where the system does not say
@@ -172,9 +173,6 @@ def _nameless(folder: Path) -> IO[bytes]:
 _ASKED = (
     2**17
 )  # bytes of a file asked for together; of more, systems may read only the first
-
-Array = np.ndarray[Any, Any]
-"""An array of any type and shape."""
 
 
 class FileRows(Tensor):

@@ -16,6 +16,7 @@ from probe.batch import Value
 from probe.cut.interface import Trainable, check_trainable
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.errors import InputError
+from probe.tasked_examples import Orders
 from probe.training.fresh_weights import Factory, Fresh
 from probe.training.recipe import Rule
 
@@ -90,7 +91,7 @@ class Model:
     classes: Sequence[int] | None = None
     fresh: Fresh | Mapping[str, Factory] | None = None
     trainable: Trainable = "tail"
-    orders: str | Mapping[str, Sequence[int]] | None = None
+    orders: Orders | None = None
     device: str = "auto"
     load: Callable[[Path], nn.Module] | None = None
     weights: str | None = None

@@ -14,6 +14,7 @@ from torch.fx import Graph, GraphModule
 from torch.nn.parameter import is_lazy
 from torch.nn.utils.parametrize import type_before_parametrizations
 
+from probe.batch import Named
 from probe.errors import InputError, unknown
 
 _CPU = torch.device("cpu")
@@ -169,11 +170,21 @@ def unwrapped(model: nn.Module) -> nn.Module:
     return model
 
 
-def named_state(model: nn.Module) -> dict[str, Tensor]:
+def named_state(model: nn.Module) -> Named:
     """Return every parameter and buffer, of any shape, by each of its names."""
     parameters = model.named_parameters(remove_duplicate=False)
     buffers = model.named_buffers(remove_duplicate=False)
     return dict(parameters) | dict(buffers)
+
+
+def detached(tensors: Mapping[str, Tensor]) -> Named:
+    """Return copies of tensors by name, without gradients."""
+    return {name: tensor.detach().clone() for name, tensor in tensors.items()}
+
+
+def trained_of(model: nn.Module) -> list[nn.Parameter]:
+    """Return the parameters of a model that are trained."""
+    return [p for p in model.parameters() if p.requires_grad]
 
 
 @torch.no_grad()
@@ -495,7 +506,7 @@ def kept_buffers(model: nn.Module) -> Iterator[None]:
     0
     """
     buffers = dict(model.named_buffers(remove_duplicate=False))
-    values = {name: buffer.detach().clone() for name, buffer in buffers.items()}
+    values = detached(buffers)
     try:
         yield
     finally:

@@ -1,11 +1,12 @@
 """Notes on conditions under which a measurement is misleading."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import shorten
 
 import torch
 from torch import Tensor
 
+from probe.batch import Named
 from probe.cut.interface import CutFacts
 from probe.metrics.task_predictions import TaskPredictions
 from probe.modules import reals_in
@@ -104,7 +105,7 @@ def sums_of(parameters: Iterable[Tensor]) -> Tensor:
     return torch.stack(sums)
 
 
-def of_unchanged(parameters: Mapping[str, Tensor], before: Tensor) -> list[str]:
+def of_unchanged(parameters: Named, before: Tensor) -> list[str]:
     """Return a note if the training of a tail has not moved some of its parameters.
 
     Args:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 import probe.notes as notes
 from probe.arguments import checked
-from probe.batch import Rows, Value, arranged, first, mapped, tensors, varied
+from probe.batch import Rows, Value, arranged, first, length, mapped, tensors, varied
 from probe.cut.cuts import Cuts, cut_each, cut_found, find_each
 from probe.cut.interface import Cut, CutFacts
 from probe.cut.model_call import Call, ModelCall, Output, explained
@@ -521,7 +521,7 @@ def _refuse_untrainable(cut: Cut, few: Value) -> None:
             # A copy: where the model is run whole these are the user's own data.
             logits = split.tail(mapped(split.prefix(few), torch.clone))
     except Exception as error:
-        if len(tensors(few)[0]) > 1:
+        if length(few) > 1:
             return  # the training itself tells an error on a usual batch
         raise InputError(
             f"{name!r} cannot be retrained on one example ({described(error)}): raise "

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from probe.analysis.variance import Floats
+from probe.arrays import Floats
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.metrics.counts import Counts

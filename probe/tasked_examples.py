@@ -8,10 +8,10 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from probe.arrays import Array
 from probe.batch import Value, kinds, mapped
 from probe.errors import InputError, located
 from probe.examples import AnyExamples, Examples, check_examples, join
@@ -21,10 +21,16 @@ from probe.reading.item_format import pair
 
 _LENGTH = 80  # characters of what a message quotes
 
-Tasks = Sequence[Sequence[int]] | Sequence[int] | NDArray[Any] | None
+Tasks = Sequence[Sequence[int]] | Sequence[int] | Array | None
 """The classes of each task in order, or the order of numbered tasks, None = ascending."""
 
-Pair: TypeAlias = tuple[Value | NDArray[Any], Tensor | NDArray[Any] | Sequence[int]]
+TaskOrders = dict[str, tuple[int, ...]]
+"""The tasks in executed order, by the name of the order."""
+
+Orders = str | Mapping[str, Sequence[int]]
+"""A rule for task orders, or the orders by name."""
+
+Pair: TypeAlias = tuple[Value | Array, Tensor | Array | Sequence[int]]
 
 Source: TypeAlias = AnyExamples | Pair | Dataset[Any] | DataLoader[Any] | Iterable[Any]
 """Examples, a pair (x, y), a Dataset or DataLoader, or another source that `Examples.of` reads."""

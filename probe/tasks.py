@@ -4,20 +4,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from probe.batch import Value, tensor_hash
+from probe.arrays import Array, Ints
+from probe.batch import Named, Value, tensor_hash
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.immutable import immutable
 from probe.metrics.task_predictions import TestExamples
 from probe.seeding import permutation, stream
-from probe.tasked_examples import TaskedExamples, task_names
+from probe.tasked_examples import Orders, TaskedExamples, TaskOrders, task_names
 from probe.validation import MOST
 
 
@@ -41,7 +41,7 @@ class Task:
     classes: tuple[int, ...]
     train: Examples
     test: Examples
-    test_index: NDArray[np.intp] | None = None
+    test_index: Ints | None = None
 
 
 @immutable(eq=False)
@@ -145,14 +145,14 @@ class Scenario:
         labels = self.in_callers_order(self.test.y).astype(np.int64)
         return TestExamples(labels=labels, tasks=tasks[self._from_callers_order])
 
-    def in_callers_order(self, values: Tensor) -> NDArray[Any]:
+    def in_callers_order(self, values: Tensor) -> Array:
         """Return values of the examples of `test`, (N,), in the order of the caller's data."""
-        return np.asarray(values.cpu().numpy()[self._from_callers_order])
+        return values.cpu().numpy()[self._from_callers_order]
 
     @cached_property
-    def _from_callers_order(self) -> NDArray[np.intp]:
+    def _from_callers_order(self) -> Ints:
         """The position in `test` of each example of the caller's test data, (N,)."""
-        index_of_task: dict[int, NDArray[np.intp]] = {}
+        index_of_task: dict[int, Ints] = {}
         start = 0
         for task in sorted(self.tasks, key=lambda task: task.index):
             numbers = np.arange(start, start := start + len(task.test))
@@ -180,7 +180,7 @@ def data_hash(scenario: Scenario) -> str:
     Returns:
         64 hexadecimal digits.
     """
-    tensors: dict[str, Tensor] = {}
+    tensors: Named = {}
     for k, task in enumerate(scenario.tasks):
         for split, examples in (("train", task.train), ("test", task.test)):
             inputs = _tensors_by_name(examples.x)
@@ -189,16 +189,14 @@ def data_hash(scenario: Scenario) -> str:
     return tensor_hash(tensors)
 
 
-def _tensors_by_name(x: Value) -> dict[str, Tensor]:
+def _tensors_by_name(x: Value) -> Named:
     if isinstance(x, Tensor):
         return {"x": x}
     items = x.items() if isinstance(x, Mapping) else enumerate(x)
     return {f"x.{name}": tensor for name, tensor in items}
 
 
-def orders(
-    rule: str | Mapping[str, Sequence[int]], tasks: int
-) -> dict[str, tuple[int, ...]]:
+def orders(rule: Orders, tasks: int) -> TaskOrders:
     """Return the task orders of a study.
 
     Args:
@@ -239,7 +237,7 @@ def orders(
     return shuffles
 
 
-def _named_orders(rule: object, tasks: int) -> dict[str, tuple[int, ...]]:
+def _named_orders(rule: object, tasks: int) -> TaskOrders:
     """Return the orders that a mapping lists, from 0; raises InputError for another rule."""
     if not isinstance(rule, Mapping) or not all(
         isinstance(listed, Sequence) for listed in rule.values()

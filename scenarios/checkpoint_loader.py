@@ -1,6 +1,6 @@
 """Loading of networks from checkpoints, by the user's code."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from functools import lru_cache, partial
@@ -22,7 +22,7 @@ from probe.model import Model
 from probe.record.checkpoints import Checkpoints
 from probe.record.recording import Recording
 from probe.task_aware import make_task_aware
-from probe.tasked_examples import assign_tasks, check_tasks
+from probe.tasked_examples import Orders, assign_tasks, check_tasks
 from probe.tasks import Scenario, data_hash
 from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, in_order, limited, load
@@ -60,7 +60,7 @@ class CheckpointLoader:
     checkpoints: Checkpoints = field(compare=False)
     recording: Recording | None = field(compare=False)
     tasks: TaskClasses | None
-    orders: str | Mapping[str, Sequence[int]] | None = field(compare=False)
+    orders: Orders | None = field(compare=False)
     options: ModelOptions
     code: str | None
     location: Location

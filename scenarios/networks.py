@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from probe.batch import Value
 from probe.cut.model_call import Called, ModelCall
-from probe.errors import InputError, unknown
+from probe.errors import InputError, check_known
 from probe.extensions import NetworkEntry
 from probe.model import is_task_aware
 from probe.modules import restore
@@ -134,8 +134,7 @@ def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequentia
     >>> build_network("cnn3", (1, 28, 28), classes=10)(torch.zeros(2, 1, 28, 28)).shape
     torch.Size([2, 10])
     """
-    if name not in ARCHITECTURES:
-        raise unknown("network", name, ARCHITECTURES)
+    check_known("network", name, ARCHITECTURES)
     # torch's modules draw their first weights from the global generator.
     with global_stream(stream(0, "build")):
         return cast(nn.Sequential, ARCHITECTURES[name].build(shape, classes))

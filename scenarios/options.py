@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError, check_known
 from probe.immutable import immutable
 
 _Item = TypeVar("_Item")
@@ -220,8 +220,8 @@ class RunOptions(JobOptions):
     def __post_init__(self) -> None:
         """Check the executor, and the flags that only some executors have."""
         super().__post_init__()
-        if self.executor is not None and self.executor not in EXECUTORS:
-            raise unknown("executor", self.executor, EXECUTORS)
+        if self.executor is not None:
+            check_known("executor", self.executor, EXECUTORS)
         for_ray = self.executor == "ray"
         share = self.gpus_per_job
         if self.executor == "inline" and self.workers not in (None, 1):

@@ -6,7 +6,7 @@ al. 2018), or by the tasks that it has.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from probe.batch import Transform
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.seeding import stream
@@ -252,7 +253,7 @@ def permutation(size: int, session: int, seed: int) -> Tensor:
 def _with_transforms(
     data: Dataset,
     kind: str,
-    transforms: Sequence[tuple[str, Callable[[Tensor], Tensor]]],
+    transforms: Sequence[tuple[str, Transform]],
 ) -> Scenario:
     """Return the scenario with a task of all classes for each name and transform of inputs."""
     classes = tuple(range(data.classes))
@@ -266,7 +267,7 @@ def _with_transforms(
     return Scenario(name=data.name, kind=kind, tasks=tuple(tasks))
 
 
-def _with_inputs(split: Examples, transform: Callable[[Tensor], Tensor]) -> Examples:
+def _with_inputs(split: Examples, transform: Transform) -> Examples:
     """Return the examples with other inputs; the same object if these are unchanged."""
     x = transform(split.x)
     return split if x is split.x else Examples(x, split.y)

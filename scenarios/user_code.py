@@ -13,7 +13,7 @@ fixed seed, and the global generator is restored.
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,7 @@ from torch import nn
 from probe import extensions as marks
 from probe.cut.model_call import Output
 from probe.errors import InputError, described, unknown
-from probe.immutable import immutable
+from probe.immutable import AnyFunction, immutable
 from probe.readouts.readout import READOUTS
 from probe.record.data import load_data
 from probe.seeding import global_stream, stream
@@ -54,12 +54,14 @@ _TABLES: dict[type[marks.Entry], tuple[str, dict[str, Any]]] = {
 
 
 @contextmanager
-def registered(entry: marks.Entry, source: str, reserved: Names) -> Iterator[None]:
+def registered(
+    entry: marks.Entry, module: ModuleType | None, reserved: Names
+) -> Iterator[None]:
     """Register an object within the block, so that a study can name it.
 
     Args:
         entry: The object and its name.
-        source: A hash of the object's code.
+        module: The module whose code is hashed, None = that of the object.
         reserved: The names that the object may not have.
 
     Raises:
@@ -69,8 +71,8 @@ def registered(entry: marks.Entry, source: str, reserved: Names) -> Iterator[Non
     if entry.name in table or entry.name in reserved.get(kind, ()):
         raise InputError(f"there are two {kind}s {entry.name!r}: rename yours")
     key = f"{kind} {entry.name}"
+    SOURCE_HASHES[key] = hash_of(entry, module)
     table[entry.name] = entry
-    SOURCE_HASHES[key] = source
     try:
         yield
     finally:
@@ -105,7 +107,7 @@ def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
                     '@probe.network("mine") above the function that makes the network'
                 )
             for entry in entries:
-                stack.enter_context(registered(entry, hash_of(entry, module), reserved))
+                stack.enter_context(registered(entry, module, reserved))
         yield
 
 
@@ -151,8 +153,7 @@ class UserCode:
         with ExitStack() as stack:
             stack.enter_context(loaded(self.loads, reserved))
             typed = (self.network, self.call, self.data, *self.more)
-            for target in filter(None, typed):
-                stack.enter_context(importing(target))
+            stack.enter_context(importing(*filter(None, typed)))
             # The network and the data to register, with the module whose code is hashed.
             modules = dict[marks.Entry, ModuleType | None]()
             if self.network:
@@ -164,9 +165,7 @@ class UserCode:
             for entry, module in modules.items():
                 # A file of `loads` may have registered it already.
                 if entry.name not in _TABLES[type(entry)][1]:
-                    stack.enter_context(
-                        registered(entry, hash_of(entry, module), reserved)
-                    )
+                    stack.enter_context(registered(entry, module, reserved))
             _OPEN.append(self)
             stack.callback(_OPEN.remove, self)
             yield
@@ -211,7 +210,7 @@ def _short(target: str) -> str:
     return f"{stem}:{name}" if module else stem
 
 
-def load_callable(target: str, what: str) -> Callable[..., Any]:
+def load_callable(target: str, what: str) -> AnyFunction:
     """Return the function or class that a target names.
 
     Args:
@@ -234,26 +233,28 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
     if attribute not in functions:
         public = [n for n in functions if not n.startswith("_")]
         raise unknown("function", attribute, public, f"in {name}")
-    return cast(Callable[..., Any], functions[attribute])
+    return cast(AnyFunction, functions[attribute])
 
 
 @contextmanager
-def importing(target: str) -> Iterator[None]:
-    """Make the module of a target importable within the block, and the modules beside it.
+def importing(*targets: str) -> Iterator[None]:
+    """Make the modules of targets importable within the block, and the modules beside them.
 
-    Its code may still import something while it runs.
+    Their code may still import something while it runs.
 
     Args:
-        target: The module, in the current folder or installed, or FILE.py; either may
-            end in `:NAME`.
+        targets: Modules, in the current folder or installed, or FILE.py; each may end
+            in `:NAME`.
     """
-    path = Path(target.rpartition(":")[0] or target)
-    folder = str(path.absolute().parent) if path.suffix == ".py" else ""
-    sys.path.insert(0, folder)
+    paths = [Path(target.rpartition(":")[0] or target) for target in targets]
+    folders = [str(p.absolute().parent) if p.suffix == ".py" else "" for p in paths]
+    for folder in folders:
+        sys.path.insert(0, folder)
     try:
         yield
     finally:
-        sys.path.remove(folder)
+        for folder in folders:
+            sys.path.remove(folder)
 
 
 def imported(name: str) -> ModuleType:

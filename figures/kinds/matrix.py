@@ -17,13 +17,13 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import Colormap
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from figures import captions, layout
 from figures.heatmaps import NORM, shades, strip, write
 from figures.maps import BORDERS
 from figures.page import Page
 from figures.tables import StudyTables
+from probe.arrays import Bools
 from probe.metrics.matrix import AccuracyMatrix
 
 MOST_ANNOTATED = 10
@@ -117,7 +117,7 @@ def _sizes(page: Page, learners: int, tasks: int) -> tuple[int, float, float]:
 def _heat_map(
     axes: Axes,
     R: AccuracyMatrix,
-    gray: NDArray[np.bool_],
+    gray: Bools,
     colors: Colormap,
     *,
     legible: bool,

@@ -18,13 +18,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from figures import captions, lines
 from figures.appearance import Appearances
 from figures.page import Page
 from figures.style import DOUBLE
 from figures.tables import StudyTables, differ
+from probe.arrays import Floats
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import NAMES
 from probe.tables.table_file import where
@@ -132,7 +132,7 @@ def _bounds(learners: pd.DataFrame) -> list[str]:
     return list(learners["learner"][is_lower | (learners["kind"] == "cumulative")])
 
 
-def _angles(spokes: int) -> NDArray[np.float64]:
+def _angles(spokes: int) -> Floats:
     """Return the angles of the spokes, clockwise from the top."""
     return np.linspace(0, 2 * math.pi, spokes, endpoint=False)
 
@@ -244,9 +244,7 @@ def _name_spoke(axes: Axes, angle: float, name: str) -> None:
     )
 
 
-def _polygons(
-    axes: Axes, looks: Appearances, values: Mapping[str, NDArray[np.float64]]
-) -> None:
+def _polygons(axes: Axes, looks: Appearances, values: Mapping[str, Floats]) -> None:
     """Draw each learner's criteria, in [0, 1], as a closed line.
 
     Covered lines are wider, so that equal learners are all seen.

@@ -25,7 +25,7 @@ from figures.report.views import ChartAxis, Section, label, value_axis
 from probe.answers.record import Answer
 from probe.answers.study import answers
 from probe.answers.text import answers_as_text, cut, headline
-from probe.errors import InputError, printable, unknown
+from probe.errors import InputError, check_known, printable
 from probe.files import content_of, write_text
 from probe.tables.compared import compared_sheets
 from probe.tables.folder import by_name, read_tables
@@ -87,8 +87,7 @@ def report(
     measured = pd.concat(tables["measurements"]["learner"] for tables in runs.values())
     continual = [name for name in measured.unique() if name not in CONTROLS]
     for name in learners or ():
-        if name not in continual:
-            raise unknown("method", name, continual, "in these tables")
+        check_known("method", name, continual, "in these tables")
     shown = [*(learners or continual[:_MOST]), *CONTROLS]
     runs = {run: _of_learners(tables, shown) for run, tables in runs.items()}
     all_sections = sections(runs)

@@ -14,7 +14,8 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from probe.analysis.variance import Design, Floats
+from probe.analysis.variance import Design
+from probe.arrays import Floats
 from probe.immutable import immutable
 
 LEVEL = 0.95  # of an interval, where none is given

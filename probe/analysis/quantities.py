@@ -43,7 +43,6 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe.analysis.intervals import (
     Estimate,
@@ -60,10 +59,11 @@ from probe.analysis.task_positions import (
     average_over,
     over_all_tasks,
 )
-from probe.analysis.variance import Design, Floats
+from probe.analysis.variance import Design
+from probe.arrays import Bools, Floats, Ints
 from probe.immutable import immutable
 
-Right = NDArray[np.bool_]
+Right = Bools
 """Whether test examples are classified correctly."""
 
 
@@ -207,8 +207,8 @@ class Terms:
             differ: seeds may only retrain downstream of the same networks.
     """
 
-    tasks: NDArray[np.integer]
-    orders: NDArray[np.integer]
+    tasks: Ints
+    orders: Ints
     after: Mapping[int, Right]
     floor: Right | None = None
     ceiling: Right | None = None

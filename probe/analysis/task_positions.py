@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from probe.analysis.variance import Floats
+from probe.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +24,11 @@ class TaskPosition:
     """
 
     number: int | None
-    examples: NDArray[np.intp]
+    examples: Ints
     weights: Floats
-    used: NDArray[np.bool_] | None = None
+    used: Bools | None = None
 
-    def mean(self, right: NDArray[np.bool_] | Floats) -> Floats:
+    def mean(self, right: Bools | Floats) -> Floats:
         """Return the mean over the orders in which an example counts.
 
         Args:
@@ -53,9 +52,7 @@ def over_all_tasks(n: int) -> TaskPosition:
     return TaskPosition(None, np.arange(n), np.full(n, 1 / n))
 
 
-def at_position(
-    tasks: NDArray[np.integer], orders: NDArray[np.integer], position: int
-) -> TaskPosition:
+def at_position(tasks: Ints, orders: Ints, position: int) -> TaskPosition:
     """Return the test examples at one task position, with the same total weight for each order.
 
     Args:

@@ -9,11 +9,9 @@ balanced).
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from probe.arrays import Floats, Ints
 from probe.errors import InputError
-
-Floats = NDArray[np.float64]
 
 # Of the seeds' share in a variance: see `Design.half_width`.
 _POWER = 1.25
@@ -34,7 +32,7 @@ class Design:
         InputError: There are fewer than 2 examples.
     """
 
-    def __init__(self, weights: Floats, strata: NDArray[np.integer]) -> None:
+    def __init__(self, weights: Floats, strata: Ints) -> None:
         used = np.flatnonzero(weights)
         if len(used) < 2:
             raise InputError(
@@ -58,7 +56,7 @@ class Design:
         Returns:
             The contributions of the examples that count.
         """
-        return np.asarray(e[:, self._used] * self._scale)
+        return e[:, self._used] * self._scale
 
     def means(self, parts: Floats) -> Floats:
         """Return the mean of each seed, (S,), from the contributions of `scaled`, (S, m)."""
@@ -127,10 +125,10 @@ class Design:
 
     def _by_stratum(self, parts: Floats) -> Floats:
         """Return the means by seed and stratum, (S, strata)."""
-        return np.asarray(np.add.reduceat(parts, self._starts, axis=1) / self.sizes)
+        return np.add.reduceat(parts, self._starts, axis=1) / self.sizes
 
 
-def _merge_strata(strata: NDArray[np.integer]) -> NDArray[np.intp]:
+def _merge_strata(strata: Ints) -> Ints:
     """Return strata (n,) numbered from 0, each with 2 examples or more."""
     _, codes, sizes = np.unique(strata, return_inverse=True, return_counts=True)
     single = sizes == 1

@@ -1,11 +1,12 @@
 """Changes between two networks, block by block: tensors, their kinds, and how far."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from probe.batch import Named
 from probe.immutable import immutable
 from probe.modules import named_state
 from probe.rewinding.blocks import Changed
@@ -65,9 +66,7 @@ def block_changes(two: TwoNetworks) -> list[BlockChange]:
     return changes
 
 
-def differing_tensors(
-    names: Iterable[str], before: Mapping[str, Tensor], after: Mapping[str, Tensor]
-) -> list[str]:
+def differing_tensors(names: Iterable[str], before: Named, after: Named) -> list[str]:
     """Return the names of tensors that differ, or are new."""
     return [
         name
@@ -87,9 +86,7 @@ def tensor_kinds(network: nn.Module) -> dict[str, str]:
     }
 
 
-def _relative(
-    names: Sequence[str], before: Mapping[str, Tensor], after: Mapping[str, Tensor]
-) -> float:
+def _relative(names: Sequence[str], before: Named, after: Named) -> float:
     """Return the norm of the change of tensors over their norm before."""
     change = 0.0
     size = 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from torch import nn
@@ -23,7 +23,6 @@ from probe.cut.model_call import Call
 from probe.errors import InputError
 from probe.progress import tracked
 from probe.rewinding.causes import margin_of
-from probe.rewinding.data import Pair
 from probe.rewinding.parts import Parts, Patterns
 from probe.rewinding.scoring import Score, Tests, on_device_of
 from probe.rewinding.shapley import EXACT
@@ -203,7 +202,6 @@ def _readouts(workshop: Workshop) -> Sequence[Content]:
         return []
     if not (features and setting.has_classes):
         return []
-    pairs = cast("Sequence[Pair]", setting.tests.data)
-    tests = dict(zip(("old", "new"), pairs, strict=False))
+    tests = dict(zip(("old", "new"), setting.tests.data, strict=False))
     models = setting.models
     return list(contents(models, features, examples, tests, workshop.seed))

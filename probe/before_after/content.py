@@ -7,7 +7,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from probe.analysis.intervals import Estimate
-from probe.analysis.variance import Floats
+from probe.arrays import Floats
 from probe.batch import Value, varied
 from probe.before_after.data import Stored, joined
 from probe.before_after.fitting import with_fresh_values, with_new_statistics
@@ -18,8 +18,7 @@ from probe.immutable import immutable
 from probe.modules import named_state
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.readout import Linear, read
-from probe.rewinding.data import Pair
-from probe.rewinding.scoring import on_device_of
+from probe.rewinding.scoring import Pair, on_device_of
 from probe.training.fresh_weights import without_rule
 
 SAMPLE = 8

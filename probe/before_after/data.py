@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from probe.arrays import Array, Bools
 from probe.batch import Value, gather, like, tensors
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.reading.item_format import same_form
-from probe.rewinding.data import Pair, as_pair, has_classes
-from probe.rewinding.scoring import Score
+from probe.rewinding.data import as_pair, has_classes
+from probe.rewinding.scoring import Pair, Score
 from probe.seeding import permutation, stream
 
 PER_TARGET = 10
@@ -109,7 +109,7 @@ def stored(data: Any, tests: Sequence[Pair], score: Score) -> Stored:
     return Stored(sets=tuple(sets))
 
 
-def _rows(x: Value) -> NDArray[Any]:
+def _rows(x: Value) -> Array:
     """Return the examples as rows of bytes, (N,), which numpy can compare."""
     content = []
     for tensor in tensors(x):
@@ -119,7 +119,7 @@ def _rows(x: Value) -> NDArray[Any]:
     return rows.view(np.dtype((np.void, rows.shape[1])))[:, 0]
 
 
-def halves(sizes: Sequence[int], seed: int) -> NDArray[np.bool_]:
+def halves(sizes: Sequence[int], seed: int) -> Bools:
     """Return which examples belong to the half on which remedies are chosen, (N,).
 
     Args:

@@ -11,10 +11,16 @@ from torch.nn.functional import cross_entropy
 from probe.batch import Value, gather
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError
-from probe.modules import copied, eval_with_gradients, named_state, state_groups
+from probe.modules import (
+    copied,
+    eval_with_gradients,
+    named_state,
+    state_groups,
+    trained_of,
+)
 from probe.rewinding.blocks import with_new_rows
-from probe.rewinding.data import Pair
 from probe.rewinding.scoring import (
+    Pair,
     ScoreName,
     batches,
     on_device_of,
@@ -118,7 +124,7 @@ def fine_tuned(
     objective: ScoreName = "loss" if score == "accuracy" else score
     for name, parameter in copy.named_parameters():
         parameter.requires_grad = name in names
-    trained = [p for p in copy.parameters() if p.requires_grad]
+    trained = trained_of(copy)
     # In half precision, Adam would divide 0 by 0.
     precise = [
         p.detach().to(torch.promote_types(p.dtype, torch.float)) for p in trained

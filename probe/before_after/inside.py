@@ -1,9 +1,9 @@
 """A block opened: its modules, or its tensors, as blocks beside all others together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os.path import commonpath
 
-from probe.errors import unknown
+from probe.errors import check_known
 from probe.rewinding.blocks import Blocks
 from probe.rewinding.parts import REST
 
@@ -26,8 +26,7 @@ def children_of(block: str, blocks: Blocks) -> Blocks:
     Raises:
         InputError: There is no such block.
     """
-    if block not in blocks:
-        raise unknown("block", block, blocks)
+    check_known("block", block, blocks)
     rest = tuple(
         name for other, names in blocks.items() if other != block for name in names
     )
@@ -35,7 +34,7 @@ def children_of(block: str, blocks: Blocks) -> Blocks:
     return {**children, **({REST: rest} if rest else {})}
 
 
-def _by_component(names: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+def _by_component(names: tuple[str, ...]) -> Blocks:
     """Return names in groups, by the first part of the path in which they differ.
 
     The key of a group is the longest path that its names share.

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from probe.answers.record import Interval
+from probe.arrays import Bools
 from probe.before_after.answer import Score
 from probe.before_after.changes import ATTRIBUTES, STATISTICS, BlockChange
 from probe.before_after.ranking import Measured, interval
@@ -77,7 +75,7 @@ class Findings:
             return None
         return self._score(~self.setting.is_old)
 
-    def _score(self, rows: NDArray[np.bool_]) -> Score:
+    def _score(self, rows: Bools) -> Score:
         """Return the scores of both networks on some examples."""
         before = self.blame.two.saved[rows]
         after = self.blame.two.put_back()[rows]

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe.analysis.intervals import (
     LEVEL,
@@ -19,7 +18,8 @@ from probe.analysis.intervals import (
     at_least_binomial,
     mean_over_examples,
 )
-from probe.analysis.variance import Design, Floats
+from probe.analysis.variance import Design
+from probe.arrays import Bools, Floats
 from probe.immutable import immutable
 
 AS_IT_IS = "as it is"
@@ -125,8 +125,8 @@ def ranks(old: Floats, new: Floats) -> list[int]:
 
 def measure(
     remedies: Sequence[Remedy],
-    is_old: NDArray[np.bool_],
-    is_chosen_on: NDArray[np.bool_],
+    is_old: Bools,
+    is_chosen_on: Bools,
     is_accuracy: bool,
 ) -> list[Measured]:
     """Rank remedies on one half of the examples, and measure them on the other.
@@ -180,7 +180,7 @@ def _as_it_is(remedies: Sequence[Remedy]) -> int:
 def _recommended(
     remedies: Sequence[Remedy],
     scores: Floats,
-    is_old: NDArray[np.bool_],
+    is_old: Bools,
     is_accuracy: bool,
 ) -> set[int]:
     """Return the position of one remedy of each kind whose best one is shown to help.
@@ -214,7 +214,7 @@ def _recommended(
     return recommended
 
 
-def front(old: Floats, new: Floats) -> NDArray[np.bool_]:
+def front(old: Floats, new: Floats) -> Bools:
     """Return whether no other remedy is better on one and as good on the other, (R,).
 
     Args:

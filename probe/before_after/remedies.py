@@ -7,10 +7,10 @@ from typing import cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from probe.batch import gather, varied
+from probe.arrays import Bools, Floats
+from probe.batch import Transform, gather, varied
 from probe.before_after import changes
 from probe.before_after.changes import differing_tensors, tensor_kinds
 from probe.before_after.data import PER_TARGET, Stored, halves, joined
@@ -30,11 +30,9 @@ from probe.errors import located
 from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import check_network, copied, named_state
-from probe.rewinding.blocks import Changed, rewound
-from probe.rewinding.data import Pair
+from probe.rewinding.blocks import Blocks, Changed, rewound
 from probe.rewinding.hybrids import Names
-from probe.rewinding.scoring import ScoreName, on_device_of, repeatable_eval
-from probe.rewinding.shapley import Floats
+from probe.rewinding.scoring import Pair, ScoreName, on_device_of, repeatable_eval
 from probe.training.batch_norm import running_norms
 from probe.training.fresh_weights import without_rule
 
@@ -110,7 +108,7 @@ class Workshop:
         return self.setting.models.after
 
     @cached_property
-    def is_chosen_on(self) -> NDArray[np.bool_]:
+    def is_chosen_on(self) -> Bools:
         """Whether a test example is of the half on which remedies are fitted and chosen, (N,)."""
         return halves([len(y) for y in self.setting.labels], self.seed)
 
@@ -228,7 +226,7 @@ class Workshop:
                     yield Remedy(name=name, kind=kind, scores=scores, size=k)
 
     @cached_property
-    def _trainable(self) -> dict[str, tuple[str, ...]]:
+    def _trainable(self) -> Blocks:
         """The parameters that each kind of training trains."""
         names = {EVERYTHING: tuple(name for name, _ in self.after.named_parameters())}
         if self.head:
@@ -286,9 +284,7 @@ class Workshop:
     def _tested(self, name: str, kind: str, network: nn.Module) -> Remedy:
         return Remedy(name=name, kind=kind, scores=self.setting.tests.scores(network))
 
-    def _with_outputs(
-        self, name: str, kind: str, change: Callable[[Tensor], Tensor]
-    ) -> Remedy:
+    def _with_outputs(self, name: str, kind: str, change: Transform) -> Remedy:
         """Test the network with its outputs changed."""
         call = self.class_call
         model = Model(self.after, call=lambda network, x: change(call(network, x)))

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
+from probe.arrays import Bools
 from probe.before_after.inside import children_of
 from probe.before_after.networks import TwoModels
 from probe.before_after.ranking import interval
@@ -96,7 +96,7 @@ class Setting:
         return self.tests.is_accuracy
 
     @property
-    def is_old(self) -> NDArray[np.bool_]:
+    def is_old(self) -> Bools:
         """Whether a test example is old, (N,)."""
         return np.asarray(self.tests.task_of == 0)
 
@@ -108,7 +108,7 @@ class Setting:
     @property
     def labels(self) -> Sequence[Tensor]:
         """The labels of old examples, and of new ones if there are any."""
-        return [cast(Tensor, y) for _, y in self.tests.data]
+        return [y for _, y in self.tests.data]
 
     @property
     def has_classes(self) -> bool:
@@ -138,6 +138,7 @@ class Setting:
         two = TwoNetworks(
             earlier=self.models.before,
             last=self.models.after,
+            blocks=parts.blocks,
             parts=parts,
             tests=self.tests,
             hybrids=self.hybrids,

@@ -1,10 +1,8 @@
 """The default steps of retraining: after every task if that is affordable, else at the ends."""
 
-from collections.abc import Callable
 from math import ceil
 
 import torch
-from torch import nn
 
 from probe.batch import Value
 from probe.by_layer.probing import ProbingSpec
@@ -12,9 +10,8 @@ from probe.cut.model_call import undisturbed
 from probe.modules import mode
 from probe.retrain import SAMPLE
 from probe.training.costs import ops_counter
+from probe.training.fresh_weights import Factory
 from probe.training.recipe import Recipe
-
-Build = Callable[[], nn.Module]
 
 _MOST = 1e13  # multiply-adds, some ten minutes of a core
 _STEP = 5e6  # multiply-adds that take as long as the set-up of a training step
@@ -23,7 +20,7 @@ _STEP = 5e6  # multiply-adds that take as long as the set-up of a training step
 def with_steps(
     probing: ProbingSpec,
     recipe: Recipe,
-    build: Build,
+    build: Factory,
     x: Value,
     examples: int,
     tails: int,

@@ -18,7 +18,7 @@ from torch import nn
 from probe.by_layer.jobs import Job, keys_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.networks import Source
-from probe.by_layer.pass_context import OfflineNetwork, PassContext
+from probe.by_layer.pass_context import PassContext
 from probe.by_layer.passes import run_pass
 from probe.by_layer.plan import Plan
 from probe.by_layer.schedule import schedule
@@ -31,6 +31,7 @@ from probe.readouts.readout import Linear, Readout
 from probe.seeding import PROCESS
 from probe.stored_names import ReadoutName
 from probe.tasks import Scenario
+from probe.training.fresh_weights import Factory
 from probe.values.allocation import CacheSettings
 
 
@@ -39,7 +40,7 @@ def measure(
     job: Job,
     results: Results,
     cache: CacheSettings,
-    offline: OfflineNetwork,
+    offline: Factory,
 ) -> Iterator[Key]:
     """Make a job's missing measurements, and yield the key of each as it is stored.
 

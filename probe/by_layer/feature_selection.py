@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from probe.batch import Value, tensors
+from probe.batch import Value, length
 from probe.cut.candidates import suggestions
 from probe.cut.cuts import find_each
 from probe.cut.model_call import ModelCall, explained
@@ -71,7 +71,7 @@ def _check_output(model: nn.Module, call: ModelCall, x: Value, classes: int) -> 
             outputs = call(model.eval(), x).shape
         except SystemExit as error:  # a model does not end this process
             raise RuntimeError(described(error)) from error
-    expected = (len(tensors(x)[0]), classes)
+    expected = (length(x), classes)
     if (*outputs[-1:], classes) == (1, 2):
         raise InputError(ONE_OUTPUT)
     if tuple(outputs) != expected:

@@ -23,8 +23,8 @@ The golden counts of every learner show such changes
 fingerprints, so that every study repeats all of its jobs.
 """
 
-Record = Mapping[str, Any]
-"""The input of a fingerprint: a tree of JSON values."""
+Record = dict[str, Any]
+"""A tree of JSON values by name, as the input of a fingerprint is."""
 
 
 def fingerprint(record: Record) -> str:

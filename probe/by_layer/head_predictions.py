@@ -1,25 +1,23 @@
 """Heads: the outputs that compete when a trained network is evaluated."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from probe.batch import Value
+from probe.batch import Named, Value
 from probe.by_layer.report import Head
 from probe.examples import Examples
 from probe.immutable import immutable
 from probe.tasks import Scenario
 from probe.training.evaluation import (
+    ByHead,
     Logits,
     barred_but,
     predict_each,
     predict_variants,
 )
-
-ByHead = tuple[dict[str, Tensor], Tensor]
-"""The predictions by head, and the losses."""
 
 
 @immutable(eq=False)
@@ -132,7 +130,7 @@ class Heads:
             return torch.ones_like(self._task_of_example, dtype=torch.bool)
         return self._task_of_example == self.position - 1
 
-    def _among_all(self, predicted: Mapping[str, Tensor], losses: Tensor) -> ByHead:
+    def _among_all(self, predicted: Named, losses: Tensor) -> ByHead:
         """Put predictions and losses of the tested examples at their rows among all, (N,)."""
         classes = self.scenario.classes
         by_head = {

@@ -9,9 +9,8 @@ cluster derives the same ones.
 from dataclasses import replace
 from itertools import product
 from operator import attrgetter
-from typing import Any
 
-from probe.by_layer.fingerprint import fingerprint
+from probe.by_layer.fingerprint import Record, fingerprint
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan, recipe_record
 from probe.errors import InputError
@@ -71,7 +70,7 @@ class Job:
         return f"{self.learner}.{order}{without}seed-{self.seed}"
 
     @property
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> Record:
         """The columns of tables that name the job."""
         return {"learner": self.learner, "order": self.order, "seed": self.seed}
 
@@ -334,7 +333,7 @@ def _settings_digest(plan: Plan, job: Job, key: Key) -> str:
     if not key.readout.is_retraining:
         name = key.readout.planned
         readout = plan.readouts[name]
-        record: dict[str, Any] = {name: readout.settings, "wide": WIDE}
+        record: Record = {name: readout.settings, "wide": WIDE}
         if readout.source is not None:
             record["source"] = readout.source
         if permutes_labels(plan, job, key):

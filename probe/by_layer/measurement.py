@@ -13,8 +13,8 @@ from dataclasses import asdict, astuple, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from probe.arrays import Array, Arrays, Ints
 from probe.immutable import immutable
 from probe.metrics.task_predictions import TestExamples
 from probe.stored_names import OUTPUT, ReadoutName, is_similarity
@@ -22,10 +22,7 @@ from probe.tables.schemas import LARGEST
 from probe.training.history import History
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-Arrays = Mapping[str, NDArray[Any]]
-"""Arrays by name, as in a file of NumPy's format NPZ."""
+    from probe.batch import Named
 
 HALF = "half"
 """The name of a retraining's predictions after half of its epochs, beside those of its head."""
@@ -124,7 +121,7 @@ class TrainingCost:
     seconds: float
     stuck: bool = False
 
-    def to_state(self) -> "dict[str, Tensor]":
+    def to_state(self) -> "Named":
         """Return the cost as tensors for a checkpoint; `of_state` is the inverse."""
         import torch
 
@@ -137,7 +134,7 @@ class TrainingCost:
         }
 
     @classmethod
-    def of_state(cls, state: "dict[str, Tensor]") -> "TrainingCost":
+    def of_state(cls, state: "Named") -> "TrainingCost":
         """Take the cost out of a checkpoint's tensors; raises KeyError if it is not there."""
         return cls(
             cost=Cost(*state.pop(_COST).tolist()),
@@ -174,8 +171,8 @@ class Measurement:
     """
 
     test: TestExamples
-    predicted: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    loss: Mapping[str, NDArray[np.float16]] = field(default_factory=dict)
+    predicted: Arrays = field(default_factory=dict)
+    loss: Arrays = field(default_factory=dict)
     cost: TrainingCost | None = None
     history: History | None = None
     values: Mapping[str, float] = field(default_factory=dict)
@@ -184,14 +181,14 @@ class Measurement:
     code: str = ""
 
 
-Measurements = Mapping[Key, Measurement]
+Measurements = dict[Key, Measurement]
 """The measurements of one job by their keys."""
 
 Measured = Iterator[tuple[Key, Measurement]]
 """Measurements as they are made, each with its key."""
 
 
-def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
+def to_arrays(measurements: Measurements) -> Arrays:
     """Return the M measurements of one job as arrays by name; `from_arrays` is the inverse.
 
     Returns:
@@ -228,12 +225,12 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
 
 
 def _flat_rows(
-    rows_of: Iterable[tuple[int, Mapping[str, NDArray[Any]]]],
-) -> tuple[NDArray[np.int32], NDArray[np.str_], list[NDArray[Any]]]:
+    rows_of: Iterable[tuple[int, Arrays]],
+) -> tuple[Ints, Array, list[Array]]:
     """Return the number of the measurement of each row, its head, and the row itself."""
     numbers: list[int] = []
     heads: list[str] = []
-    rows: list[NDArray[Any]] = []
+    rows: list[Array] = []
     for number, row_of_head in rows_of:
         for head, row in row_of_head.items():
             numbers.append(number)
@@ -248,7 +245,7 @@ def keys_of(arrays: Arrays) -> list[Key]:
     return [Key.parse(*stored) for stored in zip(*columns, strict=True)]
 
 
-def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
+def from_arrays(arrays: Arrays) -> Measurements:
     """Return the measurements in the arrays of `to_arrays`.
 
     Raises:
@@ -272,25 +269,21 @@ def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
     }
 
 
-def _by_head(
-    arrays: Arrays, number: str, head: str, rows: str
-) -> list[dict[str, NDArray[Any]]]:
+def _by_head(arrays: Arrays, number: str, head: str, rows: str) -> list[Arrays]:
     """Return the rows of each measurement by head, from the three arrays of these names."""
-    by_head: list[dict[str, NDArray[Any]]] = [{} for _ in arrays["code"]]
+    by_head: list[Arrays] = [{} for _ in arrays["code"]]
     values = np.ascontiguousarray(arrays[rows])
     for i, name, row in zip(arrays[number], arrays[head].tolist(), values, strict=True):
         by_head[i][name] = row
     return by_head
 
 
-def _by_example(
-    rows: Sequence[NDArray[Any]], dtype: np.dtype[Any], N: int
-) -> NDArray[Any]:
+def _by_example(rows: Sequence[Array], dtype: np.dtype[Any], N: int) -> Array:
     """Return rows (M, N) in Fortran order: an example's values recur, and compress well."""
     return np.asfortranarray(np.array(rows, dtype).reshape(-1, N))
 
 
-def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
+def _smallest(values: Ints) -> Array:
     """Return whole numbers from 0 in the smallest unsigned integers that hold them."""
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 

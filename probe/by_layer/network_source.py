@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from probe.batch import Value, tensor_hash
+from probe.batch import Named, Value, tensor_hash
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import TrainingCost
 from probe.by_layer.networks import TrainedNetwork
@@ -42,7 +42,7 @@ class SharedWork:
     """
 
     cuts: Cuts | None = None
-    statistics: dict[object, list[dict[str, Tensor]]] = field(default_factory=dict)
+    statistics: dict[object, list[Named]] = field(default_factory=dict)
 
 
 class NetworkSource:

@@ -6,15 +6,14 @@ and networks trained elsewhere, in files or in memory (`probe.by_layer.network_s
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from probe.arrays import Array
 from probe.batch import Value
-from probe.by_layer.head_predictions import ByHead, Heads
+from probe.by_layer.head_predictions import Heads
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Measurement, TrainingCost
 from probe.by_layer.plan import Plan
@@ -26,19 +25,19 @@ from probe.cut.model_call import ModelCall
 from probe.extensions import ReadoutEntry
 from probe.immutable import immutable
 from probe.metrics.task_predictions import TaskPredictions
-from probe.modules import mode, unwrapped
+from probe.modules import mode
 from probe.notes import of_outputs, of_recorded
-from probe.rewinding.blocks import Blocks, Earlier, changed_blocks
+from probe.rewinding.blocks import Change
 from probe.rewinding.correspondence import Comparison, relation_values
 from probe.rewinding.hybrids import Names, rewind, sets_of
 from probe.rewinding.sharing import SharedPasses
 from probe.stored_names import Peer, name_of_blocks
 from probe.tasks import Scenario
-from probe.training.evaluation import Logits, check_outputs
+from probe.training.evaluation import ByHead, Logits, check_outputs
 from probe.training.fresh_weights import Fresh
 from probe.training.memory_format import same_in_both_layouts, some
 
-Tested = tuple[NDArray[Any], NDArray[np.float16]]
+Tested = tuple[Array, Array]
 """Predictions and losses of the N test examples."""
 
 _LARGEST = 65_504  # of float16
@@ -105,8 +104,7 @@ class TrainedNetwork:
 
     def test_hybrids(
         self,
-        before: nn.Module,
-        blocks: Blocks,
+        change: Change,
         facts: Mapping[str, CutFacts],
         run: Callable[[nn.Module], Tensor],
         position: int,
@@ -117,8 +115,7 @@ class TrainedNetwork:
         """Test the network with sets of its blocks put back to those of an earlier one.
 
         Args:
-            before: The network after the task at a position.
-            blocks: The blocks of the network.
+            change: The network, the one after the task at a position, and the blocks.
             facts: The facts on the cut at each hidden feature, by depth.
             run: Function that calls a network on examples of the earlier task.
             position: The position. The test data of other tasks are used only if at
@@ -132,10 +129,8 @@ class TrainedNetwork:
             The predictions and losses under the main head, by set. Its values are the
             relations of units; its notes name what differs and cannot be put back.
         """
-        model = unwrapped(self.model)
-        earlier = Earlier.of(before, model)
-        changed = changed_blocks(blocks, earlier, model)
-        with mode(self.model, training=False), mode(before, training=False):
+        changed = change.changed
+        with mode(self.model, training=False), mode(change.earlier, training=False):
             tested = None
             if shared:
                 sets = sets_of(changed, limit, seed)
@@ -145,19 +140,14 @@ class TrainedNetwork:
                 )
             if tested is None:
                 tested = rewind(
-                    model,
-                    earlier,
-                    blocks,
+                    change,
                     lambda everywhere: self._tested(None if everywhere else position),
                     limit,
                     self._as_it_is,
                     seed,
                 )
             comparison = Comparison(
-                model=model,
-                earlier=before,
-                before=earlier,
-                changed=changed,
+                change=change,
                 facts=facts,
                 run=run,
             )
@@ -171,7 +161,7 @@ class TrainedNetwork:
             },
             loss={name_of_blocks(names): loss for names, (_, loss) in tested.items()},
             values=relation_values(relations),
-            notes=earlier.others,
+            notes=change.before.others,
         )
 
     @cached_property

@@ -9,6 +9,8 @@ from torch import nn
 from probe.batch import tensors
 from probe.by_layer.measurement import Cost, TrainingCost
 from probe.cut.model_call import Called, ModelCall
+from probe.examples import Examples
+from probe.modules import trained_of
 from probe.seeding import stream
 from probe.tasks import Scenario
 from probe.training.costs import OpsMeter, bytes_of, one_pass_ops
@@ -46,23 +48,49 @@ def train_offline(
     with products("fp32"):
         generator = stream(seed, "batches", 0)
         fit(called, data, recipe, generator, objective=objective, meter=meter)
-    parameters = list(model.parameters())
-    trained = sum(p.numel() for p in parameters if p.requires_grad)
-    # The optimizer's operations, which the meter does not see.
-    meter.add(meter.steps * trained * optimizer_ops(recipe))
-    cost = Cost(
-        parameter_bytes=bytes_of(parameters),
-        carried_bytes=0,
-        stored_bytes=0,
-        train_bytes=bytes_of([*tensors(data.x), data.y]),
-        ops_one_pass=one_pass_ops(called, data, recipe.batch_size),
-        ops=meter.total,
-        kept_bytes=bytes_of([*parameters, *model.buffers()]),
-    )
     return TrainingCost(
-        cost=cost,
+        cost=cost_of(called, data, recipe, meter),
         seconds=clock() - start,
         stuck=never_left(objective.losses),
+    )
+
+
+def cost_of(
+    model: nn.Module,
+    data: Examples,
+    recipe: Recipe,
+    meter: OpsMeter,
+    elementwise: int = 0,
+    *,
+    carried: int = 0,
+    stored: int = 0,
+    kept: int = 0,
+) -> Cost:
+    """Return the cost of a training.
+
+    Args:
+        model: The trained model.
+        data: The examples of the task.
+        recipe: The recipe of the training.
+        meter: The meter of the training, to which its elementwise work is added.
+        elementwise: The multiply-adds of each step per trained parameter besides the
+            optimizer's.
+        carried: The bytes carried over from earlier tasks.
+        stored: The bytes of samples stored from earlier tasks.
+        kept: The bytes kept for later tasks besides the model.
+    """
+    parameters = list(model.parameters())
+    trained = sum(p.numel() for p in trained_of(model))
+    # Of each step, which the meter of matrix products does not see.
+    meter.add(meter.steps * trained * (optimizer_ops(recipe) + elementwise))
+    return Cost(
+        parameter_bytes=bytes_of(parameters),
+        carried_bytes=carried,
+        stored_bytes=stored,
+        train_bytes=bytes_of([*tensors(data.x), data.y]),
+        ops_one_pass=one_pass_ops(model, data, recipe.batch_size),
+        ops=meter.total,
+        kept_bytes=kept + bytes_of([*parameters, *model.buffers()]),
     )
 
 

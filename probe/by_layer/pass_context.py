@@ -1,12 +1,12 @@
 """The networks, data and plan that all passes over a job share."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from torch import Tensor, nn
+from torch import nn
 
-from probe.batch import varied
+from probe.batch import Named, varied
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Measurement
 from probe.by_layer.networks import Networks
@@ -19,10 +19,10 @@ from probe.readouts.readout import Readout
 from probe.retrain import SAMPLE
 from probe.stored_names import Peer
 from probe.tasks import Scenario
+from probe.training.fresh_weights import Factory
 from probe.training.history import History
 from probe.values.allocation import CacheSettings
 
-OfflineNetwork = Callable[[], nn.Module]
 """Function that returns the network of the offline job of the same seed, on the device."""
 
 
@@ -45,7 +45,7 @@ class PassContext:
     networks: Networks
     readouts: Mapping[str, Readout]
     cache: CacheSettings
-    offline: OfflineNetwork
+    offline: Factory
     earlier: dict[Peer, Matrices] = field(default_factory=dict)
     _starts: list[Starts | None] = field(default_factory=list)
 
@@ -87,7 +87,7 @@ class PassContext:
 
     def measurement(
         self,
-        predicted: Mapping[str, Tensor],
+        predicted: Named,
         notes: Sequence[str] = (),
         history: History | None = None,
         values: Mapping[str, float] | None = None,

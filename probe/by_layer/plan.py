@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from probe.by_layer.fingerprint import RESULTS_VERSION
+from probe.arrays import Storage
+from probe.by_layer.fingerprint import RESULTS_VERSION, Record
 from probe.by_layer.planned_probing import PlannedProbing
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
@@ -25,7 +26,6 @@ from probe.tables.schemas import (
 )
 from probe.training.recipe import Recipe
 from probe.validation import StrictModel
-from probe.values.storage import Storage
 
 # Part of a folder's name. A name in an edited study.json must not lead elsewhere.
 _Name = Annotated[
@@ -71,7 +71,7 @@ class PlannedLearner(StrictModel):
     features: tuple[str, ...]
     steps: tuple[int, ...]
     network: Any = None
-    settings: dict[str, Any] = Field(default_factory=dict)
+    settings: Record = Field(default_factory=dict)
     training: Recipe
     per_class: int | None = None
     total: int | None = None
@@ -176,7 +176,7 @@ class Plan(PlannedProbing):
         tasks: tuple[int, ...],
         seed: int,
         without: int = 0,
-    ) -> dict[str, Any]:
+    ) -> Record:
         """Return everything that can change the results of a job, see `probe.by_layer.jobs.Job`.
 
         The record leaves out the names of the study, its learners, orders and features,
@@ -194,7 +194,7 @@ class Plan(PlannedProbing):
         """
         planned = self.learners[learner]
         hashes = {str(t): value for t, value in planned.hashes_of(order, seed).items()}
-        record: dict[str, Any] = {
+        record: Record = {
             "version": RESULTS_VERSION,
             "data": self.data,
             "classes": [list(self.tasks[task].classes) for task in tasks],
@@ -224,7 +224,7 @@ _FIRST_FIELDS = {
 }
 
 
-def recipe_record(recipe: Recipe) -> dict[str, Any]:
+def recipe_record(recipe: Recipe) -> Record:
     """Return the fields of a recipe, without later additions that have their defaults.
 
     Results from before a field was added keep their fingerprints, as its default
@@ -240,7 +240,7 @@ def recipe_record(recipe: Recipe) -> dict[str, Any]:
 
 def probing_fields(
     probing: PlannedProbing, sources: Mapping[str, str], *, task_aware: bool
-) -> dict[str, Any]:
+) -> Record:
     """Return the fields of a plan that describe its probing.
 
     Args:

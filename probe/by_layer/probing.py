@@ -23,8 +23,9 @@ from pydantic import (
     create_model,
 )
 
+from probe.by_layer.fingerprint import Record
 from probe.by_layer.planned_probing import PlannedProbing, PlannedReadout, Readouts
-from probe.errors import InputError, unknown
+from probe.errors import InputError, check_known, unknown
 from probe.extensions import NamedSteps, ReadoutEntry, marks_of
 from probe.immutable import immutable
 from probe.metrics.murata import RETRAIN
@@ -41,8 +42,7 @@ def _check_steps(
 ) -> str | tuple[int, ...]:
     """Return the name of a rule as it is, and a list as a tuple."""
     if isinstance(steps, str):
-        if steps not in get_args(NamedSteps):
-            raise unknown("rule for steps", steps, get_args(NamedSteps))
+        check_known("rule for steps", steps, get_args(NamedSteps))
         return steps
     numbers: tuple[int, ...] = to_tuple(steps)
     if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
@@ -62,13 +62,11 @@ def readouts_model(
     names: Iterable[str] = (), readouts: Mapping[str, ReadoutEntry] = READOUTS
 ) -> type[BaseModel]:
     """Return a model with a table for each readout, and for further names of them."""
-    tables: dict[str, Any] = {}
+    tables: Record = {}
     for name in dict.fromkeys([*readouts, *names]):
         if entry := entry_of(name, readouts):
             settings = entry.readout.__pydantic_fields__.items()
-            columns: dict[str, Any] = {
-                key: (info.annotation, info) for key, info in settings
-            }
+            columns: Record = {key: (info.annotation, info) for key, info in settings}
             if "per_class" in columns:
                 per_class = ReadoutName.parse(name).per_class
                 columns["per_class"] = (Literal[per_class], per_class)
@@ -109,7 +107,7 @@ def _check_readouts(tables: object, info: ValidationInfo) -> Readouts:
     return readouts
 
 
-def _readout_tables(readouts: Readouts) -> dict[str, Any]:
+def _readout_tables(readouts: Readouts) -> Record:
     """Return readouts as tables; those of this package that are left out are None."""
     return dict.fromkeys(OURS) | {
         name: {"steps": readout.steps, **readout.settings}
@@ -181,7 +179,7 @@ class Measure:
             raise InputError(
                 f"seeds must be a whole number of 1 to {MOST}, got {self.seeds!r:.60}"
             )
-        tables: dict[str, dict[str, Any]] = {
+        tables: dict[str, Record] = {
             name: {} if readout is None else asdict(cast(Any, readout))
             for name, readout in self._readouts.items()
         }
@@ -190,8 +188,7 @@ class Measure:
                 f"steps must be a dict like {{'linear': 'all'}}, got {self.steps!r}"
             )
         for name, steps in self.steps.items():
-            if name not in tables:
-                raise unknown("readout", name, tables, "in this measure")
+            check_known("readout", name, tables, "in this measure")
             tables[name]["steps"] = steps
         settings = {
             "readouts": tables,

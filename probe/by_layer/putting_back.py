@@ -16,12 +16,8 @@ from probe.cut.interface import CutFacts
 from probe.immutable import immutable
 from probe.modules import mode, unwrapped
 from probe.rewinding.blocks import (
-    Blocks,
-    Changed,
-    Earlier,
+    Change,
     blocks_of,
-    changed_blocks,
-    rewound,
 )
 from probe.rewinding.hybrid_cuts import HybridCuts
 from probe.rewinding.hybrids import Names
@@ -43,20 +39,20 @@ def put_back_blocks(
         network: The network.
         work: The pass.
     """
-    change = _Change(context=context, network=network, since=work.since)
+    hybrids = _Hybrids(context=context, network=network, since=work.since)
     for key in work.sets:
-        yield key, change.test_sets()
+        yield key, hybrids.test_sets()
     for reading in work.readings:
-        together = change.read_together(reading)
+        together = hybrids.read_together(reading)
         if together is None:
-            yield from change.read_one_by_one(reading)
+            yield from hybrids.read_one_by_one(reading)
         else:
             yield from together
 
 
 @immutable(eq=False)
-class _Change:
-    """The change of a network since a number of tasks, by blocks."""
+class _Hybrids:
+    """A network with blocks put back to those after a number of tasks."""
 
     context: PassContext
     network: TrainedNetwork
@@ -68,16 +64,6 @@ class _Change:
         return unwrapped(self.network.model)
 
     @cached_property
-    def before(self) -> nn.Module:
-        """The earlier network."""
-        return unwrapped(self.context.networks.peer_network(self.since))
-
-    @cached_property
-    def earlier(self) -> Earlier:
-        """The earlier network, as it is put back."""
-        return Earlier.of(self.before, self.model)
-
-    @cached_property
     def facts(self) -> Mapping[str, CutFacts]:
         """Facts on the cuts, by depth; none for a single block."""
         if len(self.context.features) == 1:
@@ -86,14 +72,15 @@ class _Change:
         return {cut.name: cut for cut in sorted(cuts, key=lambda cut: cut.position)}
 
     @cached_property
-    def blocks(self) -> Blocks:
-        """The blocks that end at the features."""
-        return blocks_of(self.model, self.facts.values(), self.context.features[-1])
-
-    @cached_property
-    def changed(self) -> Mapping[str, Changed]:
-        """Those that have changed."""
-        return changed_blocks(self.blocks, self.earlier, self.model)
+    def change(self) -> Change:
+        """The change by the blocks that end at the features."""
+        return Change(
+            earlier=unwrapped(self.context.networks.peer_network(self.since)),
+            last=self.model,
+            blocks=blocks_of(
+                self.model, self.facts.values(), self.context.features[-1]
+            ),
+        )
 
     @cached_property
     def shared(self) -> SharedPasses | None:
@@ -102,9 +89,7 @@ class _Change:
         if not starts:
             return None
         return SharedPasses(
-            model=self.model,
-            before=self.earlier,
-            changed=self.changed,
+            change=self.change,
             starts=starts,
             run=self.network.finite_logits,
         )
@@ -113,11 +98,12 @@ class _Change:
         """Test the network with sets of blocks put back."""
         context = self.context
         patterns = context.plan.blocks
-        blocks = matched_blocks(self.model, patterns) if patterns else self.blocks
+        change = self.change
+        if patterns:
+            change = replace(change, blocks=matched_blocks(self.model, patterns))
         x = varied(context.scenario.tasks[self.since - 1].test.x, _COMPARED)
         return self.network.test_hybrids(
-            self.before,
-            blocks,
+            change,
             {} if patterns else self.facts,
             partial(context.networks.call, x=x),
             self.since,
@@ -150,20 +136,22 @@ class _Change:
     def read_one_by_one(self, reading: ReadingPass) -> Measured:
         """Read features with blocks put back, each by passes of its own."""
         for key in reading.readouts:
-            contents = [self.changed[name] for name in self._blocks_to_put_back(key)]
             alone = replace(reading, readouts=(key,))
-            with rewound(self.model, contents, self.earlier):
+            with self.change.rewound(self._blocks_to_put_back(key)):
                 cuts = self.context.cuts(self.network.model, {key.feature})
                 measured = list(read_out(self.context, cuts, alone))
             yield from measured
 
     def _blocks_to_put_back(self, key: Key) -> Names:
         """Return the blocks to put back for a readout: that of its feature, or those upstream."""
+        changed = self.change.changed
         if key.readout.put_back == PutBack.BLOCK:
-            return (key.feature,) if key.feature in self.changed else ()
+            return (key.feature,) if key.feature in changed else ()
         features = self.context.features
         upstream = features[: features.index(key.feature)]
         # Attributes that belong to no block act from the input on.
         return tuple(
-            name for name in self.changed if name in upstream or name not in self.blocks
+            name
+            for name in changed
+            if name in upstream or name not in self.change.blocks
         )

@@ -5,6 +5,7 @@ they share. `probe.by_layer.passes` carries it out on a network. A new kind of
 measurement is a pass here and a function there.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -151,21 +152,13 @@ def _hybrid_passes(keys: Iterable[Key], poolings: Poolings) -> Iterator[HybridPa
     """
     since = attrgetter("readout.since")
     for tasks_seen, group in groupby(sorted(keys, key=since), since):
-        sets: list[Key] = []
-        # In two passes, as each holds a matrix of every feature.
-        block: list[Key] = []
-        upstream: list[Key] = []
+        keys_of: defaultdict[str, list[Key]] = defaultdict(list)
         for key in group:
-            match key.readout.put_back:
-                case PutBack.SETS:
-                    sets.append(key)
-                case PutBack.BLOCK:
-                    block.append(key)
-                case _:
-                    upstream.append(key)
-        readings = _reading_passes(block, poolings)
-        readings += _reading_passes(upstream, poolings)
-        yield HybridPass(tasks_seen, tuple(sets), readings)
+            keys_of[key.readout.put_back].append(key)
+        # In two passes, as each holds a matrix of every feature.
+        readings = _reading_passes(keys_of[PutBack.BLOCK], poolings)
+        readings += _reading_passes(keys_of[PutBack.UPSTREAM], poolings)
+        yield HybridPass(tasks_seen, tuple(keys_of[PutBack.SETS]), readings)
 
 
 def _layer_pass(

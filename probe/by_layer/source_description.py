@@ -7,23 +7,24 @@ from functools import cached_property, partial
 import torch
 from torch import Tensor, nn
 
+from probe.arrays import Storage
 from probe.batch import Value, tensors, varied
 from probe.by_layer.feature_selection import features_of
 from probe.by_layer.probing import ProbingSpec
 from probe.by_layer.trained_networks import TrainedNetworks
 from probe.cut.model_call import ModelCall, explained
-from probe.errors import InputError, located, unknown
+from probe.errors import InputError, check_known, located
 from probe.extensions import ReadoutEntry
 from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import mode, unwrapped
 from probe.retrain import SAMPLE
 from probe.seeding import every_global_stream, global_stream, stream
+from probe.tasked_examples import Orders
 from probe.tasks import Scenario
 from probe.training.evaluation import check_outputs, outputs_of
 from probe.training.fresh_weights import Fresh
 from probe.training.recipe import Recipe
-from probe.values.storage import Storage
 
 
 @immutable(eq=False)
@@ -53,7 +54,7 @@ class SourceDescription:
     weights: TrainedNetworks
     model: Model
     scenario: Scenario
-    orders: str | Mapping[str, Sequence[int]] | None = None
+    orders: Orders | None = None
     features: Sequence[str] | None = None
     probing: ProbingSpec
     recipe: Recipe
@@ -133,8 +134,8 @@ def by_architecture(
     builds = description.model.build_by_learner
     _, *names = builds or [""]
     learners = {run.learner for run in weights.runs}
-    if absent := set(names) - learners:
-        raise unknown("method", min(absent), learners)
+    for name in sorted(names):
+        check_known("method", name, learners)
     others = {
         name: replace(
             description,

@@ -35,6 +35,7 @@ from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.retrain import check_rule_covers
 from probe.seeding import stream
 from probe.source import hash_of
+from probe.tasked_examples import Orders, TaskOrders
 from probe.tasks import data_hash, orders
 from probe.training.fresh_weights import (
     check_fresh,
@@ -242,8 +243,8 @@ def _check_steps(last: int, tasks: int) -> None:
 
 
 def _checked_orders(
-    names: Sequence[str], listed: str | Mapping[str, Sequence[int]] | None, tasks: int
-) -> dict[str, tuple[int, ...]]:
+    names: Sequence[str], listed: Orders | None, tasks: int
+) -> TaskOrders:
     """Return the orders of the networks by name, tasks from 0.
 
     Args:

@@ -26,7 +26,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,9 +35,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from probe.arrays import Arrays
 from probe.by_layer.fingerprint import Record, differences, fingerprint
 from probe.by_layer.measurement import (
-    Arrays,
     Key,
     Measurement,
     Measurements,
@@ -57,7 +57,7 @@ from probe.files import (
 )
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from probe.batch import Named
 
 T = TypeVar("T")
 
@@ -77,8 +77,8 @@ class Checkpoint:
         code: A hash of the code that made it.
     """
 
-    model: dict[str, Tensor]
-    learner: dict[str, Tensor] | None
+    model: Named
+    learner: Named | None
     code: str
 
 
@@ -100,13 +100,13 @@ class Store:
         self._fingerprint = fingerprint(record)
         self.folder = root / "jobs" / job / self._fingerprint[:16]
 
-    def measurements(self, paths: Sequence[Path] = ()) -> dict[Key, Measurement]:
+    def measurements(self, paths: Sequence[Path] = ()) -> Measurements:
         """Return the measurements that are finished; corrupt files are set aside.
 
         Args:
             paths: The files to read, all by default.
         """
-        measurements = dict[Key, Measurement]()
+        measurements = Measurements()
         for path, content in self._files(paths):
             if isinstance(content, str):
                 set_aside(self.root, path, content)
@@ -120,7 +120,7 @@ class Store:
 
     def contents(
         self, *, checkpoints: bool = False
-    ) -> tuple[dict[Key, Measurement], set[str], set[str]]:
+    ) -> tuple[Measurements, set[str], set[str]]:
         """Read all of the job's files without changing any, and without torch.
 
         A checkpoint is a zip file: the checksums of its content are checked here, those
@@ -133,7 +133,7 @@ class Store:
             The finished measurements, the names of corrupt files, and the hashes of the
             code that made the intact ones.
         """
-        finished = dict[Key, Measurement]()
+        finished = Measurements()
         corrupt = set[str]()
         codes = set[str]()
         for path, content in self._files():
@@ -187,8 +187,8 @@ class Store:
     def save_checkpoint(
         self,
         tasks_seen: int,
-        model: Mapping[str, Tensor],
-        learner: Mapping[str, Tensor] | None,
+        model: Named,
+        learner: Named | None,
         code: str = "",
     ) -> None:
         """Store a checkpoint.
@@ -403,7 +403,7 @@ class Store:
 class InMemory:
     """The results of one job in memory."""
 
-    stored: dict[Key, Measurement] = field(default_factory=dict)
+    stored: Measurements = field(default_factory=dict)
     checkpoints: dict[int, Checkpoint] = field(default_factory=dict)
 
     def measurements(self) -> Measurements:
@@ -429,8 +429,8 @@ class InMemory:
     def save_checkpoint(
         self,
         tasks_seen: int,
-        model: Mapping[str, Tensor],
-        learner: Mapping[str, Tensor],
+        model: Named,
+        learner: Named,
     ) -> None:
         """Keep a copy of the state of a network and of its learner.
 

@@ -9,9 +9,9 @@ from operator import index
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from torch import Tensor, nn
+from torch import nn
 
-from probe.batch import tensor_hash
+from probe.batch import Named, tensor_hash
 from probe.by_layer.plan import OFFLINE, UNTRAINED
 from probe.errors import InputError, located
 from probe.files import sha256
@@ -44,6 +44,9 @@ ORDER = "0"
 Network = nn.Module | Path
 """A network in memory, or its file."""
 
+Texts = dict[Network, str]
+"""A text for each network, such as its hash."""
+
 AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module | Path)
 
 Progress = Callable[[Sequence[Network]], Iterable[Network]]
@@ -71,10 +74,10 @@ class TrainedNetworks:
     """
 
     runs: Mapping[Run, Mapping[int, Network]]
-    build: Callable[[], nn.Module] | None = None
+    build: Factory | None = None
     progress: Progress = iter
     records: Mapping[Run, RunRecord] = field(default_factory=dict)
-    read: Callable[[Path], dict[str, Tensor]] = load_state
+    read: Callable[[Path], Named] = load_state
     repeated: bool = False
 
     def blank(self) -> nn.Module:
@@ -103,7 +106,7 @@ class TrainedNetworks:
         """
         names = self._names()
         model = unwrapped(self.blank())
-        hash_of_network: dict[Network, str] = {}
+        hash_of_network: Texts = {}
         for network in self.progress(list(names)):
             if isinstance(network, nn.Module):
                 state = network.state_dict()
@@ -124,9 +127,9 @@ class TrainedNetworks:
             _check_seeds(hashes)
         return hashes
 
-    def _names(self) -> dict[Network, str]:
+    def _names(self) -> Texts:
         """Return the name of each network for messages; those in files come sorted by path."""
-        names: dict[Network, str] = {}
+        names: Texts = {}
         for run, networks in self.runs.items():
             for tasks_seen, network in networks.items():
                 names[network] = display_name(run, tasks_seen)
@@ -183,7 +186,7 @@ def _check_values(state: Mapping[str, Any], name: str) -> None:
             )
 
 
-def _with_attributes(hash_of_network: dict[Network, str]) -> dict[Network, str]:
+def _with_attributes(hash_of_network: Texts) -> Texts:
     """Add plain attributes to the hashes of networks in memory, if they differ."""
     digests = {
         network: attribute_digest(unwrapped(network))
@@ -290,7 +293,7 @@ def trained_networks(
 
 def in_checkpoints(
     checkpoints: Checkpoints,
-    build: Callable[[], nn.Module],
+    build: Factory,
     records: Mapping[Run, RunRecord],
     model: Model,
     progress: Progress = iter,
@@ -320,7 +323,7 @@ def in_checkpoints(
     )
 
 
-def _read(model: Model, path: Path) -> dict[str, Tensor]:
+def _read(model: Model, path: Path) -> Named:
     """Return the tensors in a file, by the user's function if there is one."""
     if model.load is None:
         return load_state(path, model.weights)

@@ -11,7 +11,7 @@ from probe.arguments import checked
 from probe.batch import Value
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
-from probe.cut.names import INPUT, Name, of_input
+from probe.cut.names import INPUT, Names, of_input
 from probe.cut.plan import CutPlan, Plans, Progress, plan_each
 from probe.cut.trace import Trace, trace
 from probe.immutable import immutable
@@ -292,7 +292,7 @@ def _blocks(
 
     If several have the same value, such as a block and its last layer, the first stays.
     """
-    distinct: dict[tuple[Name, ...], Feature] = {}
+    distinct: dict[Names, Feature] = {}
     for feature in features:
         distinct.setdefault(feature.visit.names, feature)
     blocks = groupby(distinct.values(), lambda feature: feature.frozen & {*weights})

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import BackwardCFunction
 
-from probe.batch import Value, close, first, flipped, identical, mapped, tensors
+from probe.batch import Value, close, first, flipped, identical, length, mapped
 from probe.cut.feature import Feature, PartlyEval
 from probe.cut.model_call import tensors_of
 from probe.cut.names import Name
@@ -76,7 +76,7 @@ class ReferenceValues:
                 self._names.update(plan.kept)
         sample = first(trace.sample, _SOME)
         # Batch norm cannot be trained on one example.
-        half = max(2, len(tensors(sample)[0]) // 2)
+        half = max(2, length(sample) // 2)
         self._rows = sample, first(sample, half)
 
     @cached_property

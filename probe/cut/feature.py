@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
-from probe.batch import Value, mapped, tensors
+from probe.batch import Value, length, mapped
 from probe.cut.model_call import tensors_of, without_fast_path
-from probe.cut.names import INPUT, Name
+from probe.cut.names import INPUT, Name, Names
 from probe.cut.trace import Pass, Trace, Visit
 from probe.errors import InputError, unknown
 from probe.modules import forget, layer, tap
@@ -66,7 +66,7 @@ class Feature:
         return self.trace.depends_on(self.upstream) | self.feeding
 
     @cached_property
-    def readable(self) -> tuple[Name, ...]:
+    def readable(self) -> Names:
         """The names of the value's tensors of real numbers that have a row for each example.
 
         Whole numbers, such as positions or ids, are not values that a layer computes. Of
@@ -165,7 +165,7 @@ class Feature:
         """Return the feature with all that it depends on for any of the inputs x (N, ...)."""
         feeding = set(self.feeding)
         serving = set(self.serving)
-        for start in range(0, len(tensors(x)[0]), _BATCH):
+        for start in range(0, length(x), _BATCH):
             rows = slice(start, start + _BATCH)
             batch = mapped(x, itemgetter(rows))
             run = self.trace.follow(batch)

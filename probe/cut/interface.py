@@ -5,15 +5,14 @@ makes all cuts of one network, `Cuts`, which compute their values and features i
 pass.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.arguments import checked
-from probe.batch import Value
+from probe.batch import Named, Value
 from probe.cut.batch_dimension import Axis as Axis, TensorFacts as TensorFacts
 from probe.errors import unknown
 from probe.immutable import immutable
@@ -60,7 +59,7 @@ class Split:
     trainable: bool
     slow: str = ""
     around: bool = False
-    fresh_values: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
+    fresh_values: Named = field(default_factory=dict, repr=False)
     _kept: frozenset[str] = field(default=frozenset(), repr=False)
     _unread: frozenset[str] = field(default=frozenset(), repr=False)
 

@@ -34,13 +34,13 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 
-from probe.cut.names import FOREIGN, INPUT, Name, of_input
+from probe.cut.names import FOREIGN, INPUT, Name, Names, of_input
 from probe.cut.trace import Pass
 
 Calls = AbstractSet[int]
 """The numbers of calls."""
 
-Sources = dict[Name, tuple[Name, ...]]
+Sources = dict[Name, Names]
 """For each value, the values that it can be computed from again; empty if it cannot be."""
 
 
@@ -50,7 +50,7 @@ def minimum_cut(
     state: Calls,
     costs: dict[Name, int],
     steady: Calls,
-) -> tuple[tuple[Name, ...], dict[int, bool]] | None:
+) -> tuple[Names, dict[int, bool]] | None:
     """Find the cheapest values from which the trained part of a forward pass can be computed.
 
     Only values that need no parameters and, if possible, little time are recomputed.

@@ -60,10 +60,12 @@ class ModelCall:
     def __call__(self, model: nn.Module, x: Value) -> Tensor:
         """Return the logits (B, K) of a batch x (B, ...)."""
         if self.call is not None:
-            return logits_of(self.call(model, x), self.output)
-        if isinstance(x, Mapping):
-            return logits_of(model(**x), self.output)
-        return logits_of(model(*tensors(x)), self.output)
+            output = self.call(model, x)
+        elif isinstance(x, Mapping):
+            output = model(**x)
+        else:
+            output = model(*tensors(x))
+        return logits_of(output, self.output)
 
 
 class Called(nn.Module):

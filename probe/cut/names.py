@@ -25,10 +25,14 @@ from torch.utils._pytree import tree_map_only
 
 from probe.batch import Value, identical, tensors
 from probe.cut.batch_dimension import unusual
+from probe.immutable import AnyFunction
 from probe.modules import innermost, tensors_in, values_in
 
 Name = tuple[int, int]
 """(call, index): output number `index` of a call, or its input number -1 - `index`, overwritten."""
+
+Names = tuple[Name, ...]
+"""The names of several values."""
 
 OnValue = Callable[[Name, Tensor], object]
 """A function that is called with each new value, of any shape, and its name."""
@@ -44,7 +48,7 @@ def of_input(name: Name) -> bool:
     return name[0] == INPUT[0]
 
 
-class Names:
+class Numbering:
     """Numbers of the calls met so far, over all runs of one model.
 
     A call is identified by its function, the names of its input tensors, and how often
@@ -52,7 +56,7 @@ class Names:
     the batch size, do not count, nor do calls elsewhere. So a value keeps its name when
     other parts of the model change their mode, their path or their weights.
 
-    >>> names = Names()
+    >>> names = Numbering()
     >>> names.call("relu", INPUT, 1), names.call("relu", INPUT, 2), names.call("relu", INPUT, 1)
     (0, 1, 0)
     """
@@ -62,7 +66,7 @@ class Names:
         # Values whose size depends on the data, so that a replay does not know it.
         self.sized_by_data = set[Name]()
 
-    def __deepcopy__(self, memo: object) -> "Names":
+    def __deepcopy__(self, memo: object) -> "Numbering":
         return self  # shared: a copy of a model computes what the model does
 
     def call(self, *key: Hashable) -> int:
@@ -105,11 +109,11 @@ class TorchCall:
         number: The number of the call, LIVE's if any parent is live.
     """
 
-    function: Callable[..., Any]
+    function: AnyFunction
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     inputs: list[Tensor]
-    parents: tuple[Name, ...]
+    parents: Names
     number: int
 
 
@@ -125,7 +129,7 @@ class Naming(TorchFunctionMode):
     """
 
     def __init__(
-        self, names: Names, state: Mapping[int, Tag], on_value: OnValue
+        self, names: Numbering, state: Mapping[int, Tag], on_value: OnValue
     ) -> None:
         super().__init__()
         self.names = names
@@ -137,7 +141,7 @@ class Naming(TorchFunctionMode):
 
     def __torch_function__(
         self,
-        func: Callable[..., Any],
+        func: AnyFunction,
         types: Any,
         args: Any = (),
         kwargs: Any = None,
@@ -177,7 +181,7 @@ class Naming(TorchFunctionMode):
             self.on_value((call.number, -1 - at), call.inputs[at])
         return self.name_result(call.number, call.inputs, result)
 
-    def on_changed_view(self, name: Name, parents: tuple[Name, ...]) -> None:
+    def on_changed_view(self, name: Name, parents: Names) -> None:
         """Handle a value that changed because its memory was written through another view.
 
         Args:

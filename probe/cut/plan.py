@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from probe.batch import Value, close, first, flipped, tensors
+from probe.batch import Value, close, first, flipped, length
 from probe.cut.batch_dimension import TensorFacts
 from probe.cut.feature import Feature, PartlyEval
 from probe.cut.min_cut import minimum_cut
-from probe.cut.names import Name, Names, words
+from probe.cut.names import Name, Names, Numbering, words
 from probe.cut.trace import Pass, StateCalls, Step, Trace, collect, follow
 from probe.errors import Failed, NotKept, described
 from probe.modules import copied
@@ -42,8 +42,8 @@ class CutPlan:
         writes: Whether the tail writes in place, possibly into its input.
     """
 
-    names: Names
-    kept: tuple[Name, ...]
+    names: Numbering
+    kept: Names
     again: Mapping[int, bool]
     steps: Mapping[int, Step]
     shapes: Mapping[Name, TensorFacts]
@@ -156,7 +156,7 @@ def _mixed_rows(trace: Trace, names: set[Name]) -> set[Name]:
     up to rounding.
     """
     sample = first(trace.sample, _SOME)
-    half = first(sample, len(tensors(sample)[0]) // 2 or 1)
+    half = first(sample, length(sample) // 2 or 1)
     batches = [collect(trace, names, x) for x in (sample, half, flipped(sample))]
     mixed = set(names)
     for name in names.intersection(*batches):
@@ -217,7 +217,7 @@ def _combined_pass(feature: Feature) -> Pass | None:
     return Pass(steps, training.visits, training.logits, training.shapes | large.shapes)
 
 
-def _visits(run: Pass) -> list[tuple[str, tuple[Name, ...]]]:
+def _visits(run: Pass) -> list[tuple[str, Names]]:
     """Return the modules that ran in a pass, in order, each with the values that it returned."""
     return [(visit.module, visit.names) for visit in run.visits]
 

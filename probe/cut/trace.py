@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
 import probe.modules as modules
-from probe.batch import Value, arranged, check_value, first, mapped, tensors
+from probe.batch import Value, arranged, check_value, first, length, mapped, tensors
 from probe.cut.batch_dimension import TensorFacts
 from probe.cut.model_call import (
     ModelCall,
@@ -39,6 +39,7 @@ from probe.cut.names import (
     Name,
     Names,
     Naming,
+    Numbering,
     Tag,
     TorchCall,
     alias,
@@ -121,8 +122,8 @@ class Step:
     """
 
     function: str
-    parents: tuple[Name, ...]
-    names: tuple[Name, ...]
+    parents: Names
+    names: Names
     leaves: tuple[Leaf, ...] = ()
     tree: TreeSpec = _LEAF
     overwritten: tuple[int, ...] = ()
@@ -132,7 +133,7 @@ class Step:
     work: int = 0
 
     @property
-    def views(self) -> tuple[Name, ...]:
+    def views(self) -> Names:
         """Names of the values that are views of an input's memory."""
         new = [leaf for leaf in self.leaves if isinstance(leaf, NewTensor)]
         indexes = {leaf.index for leaf in new if leaf.base is not None}
@@ -153,7 +154,7 @@ class Visit:
     """
 
     module: str
-    names: tuple[Name, ...]
+    names: Names
     shapes: tuple[TensorFacts, ...]
     work: int = 0
     packed: frozenset[Name] = frozenset()
@@ -232,7 +233,7 @@ class Trace:
 
     model: nn.Module
     architecture: Mapping[str, object]
-    names: Names
+    names: Numbering
     state: StateCalls
     large: Pass
     shapes: Mapping[Name, TensorFacts]
@@ -337,11 +338,11 @@ def trace(
     check_value(sample, "the sample")
     model = modules.unwrapped(model)
     _check_modules(model)
-    if (n := len(tensors(sample)[0])) <= _SMALL:
+    if (n := length(sample)) <= _SMALL:
         raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
     with undisturbed(sample), explained(sample):
         copy = modules.copied(model).requires_grad_(True).eval()
-        names = Names()
+        names = Numbering()
         # From the user's model, as in a copy parameters no longer share memory.
         state = {
             names.call("state", group): group for group in modules.state_groups(model)
@@ -417,7 +418,11 @@ def _check_modules(model: nn.Module) -> None:
 
 @torch.no_grad()
 def follow(
-    model: nn.Module, names: Names, state: StateCalls, sample: Value, call: ModelCall
+    model: nn.Module,
+    names: Numbering,
+    state: StateCalls,
+    sample: Value,
+    call: ModelCall,
 ) -> Pass:
     """Run `model` unchanged, in its own modes, and record its computation.
 
@@ -574,7 +579,7 @@ class _DynamicShapes(TorchDispatchMode):
 class _Tracing(Naming):
     """A pass that records every call."""
 
-    def __init__(self, names: Names, state: Mapping[int, Tag]) -> None:
+    def __init__(self, names: Numbering, state: Mapping[int, Tag]) -> None:
         super().__init__(names, state, self._describe)
         self._counter, self._counting = ops_counter()
         self.recorded = Pass({}, [], FOREIGN, {})
@@ -583,7 +588,7 @@ class _Tracing(Naming):
     def _describe(self, name: Name, tensor: Tensor) -> None:
         self.recorded.shapes[name] = TensorFacts.of(tensor)
 
-    def on_changed_view(self, name: Name, parents: tuple[Name, ...]) -> None:
+    def on_changed_view(self, name: Name, parents: Names) -> None:
         self.recorded.steps[name[0]] = Step("seen through a view", parents, (name,))
         if parents[0] in self.names.sized_by_data:
             self.names.sized_by_data.add(name)

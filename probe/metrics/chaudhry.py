@@ -7,8 +7,9 @@ is decided where R is measured.
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from probe.arrays import Floats
 from probe.errors import NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import metric
@@ -60,7 +61,7 @@ def forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
 
 
 @metric(scorecard=False)
-def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float64]:
+def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> Floats:
     """Forgetting of every task j < k: f_j^k = max_{l=1..k-1} a_{l,j} - a_{k,j}.
 
     The best past accuracy is the maximum over all rows l from 1, including rows before
@@ -78,14 +79,18 @@ def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float
 
     Source: Chaudhry 2018, eq. 3 (whose worked example writes a_{j,k} transposed).
     """
+    past, last = _on_earlier_tasks(R, k)
+    return np.asarray(past.max(axis=0) - last)
+
+
+def _on_earlier_tasks(R: AccuracyMatrix, k: int | None) -> tuple[Floats, Floats]:
+    """Return the accuracies on tasks j < k in the rows before row k, and in row k."""
     k = R.check_task(k)
     if k == 1:
         raise NotMeasured("forgetting needs k >= 2: there is no task before the first")
-    # Rows 1..k-1: row 0 is no knowledge that training gave, row k is what is compared
-    # with.
+    # Rows 1..k-1: row 0 is no knowledge that training gave.
     past = np.arange(1, k)
-    best = R.measured(past[:, None], past).max(axis=0)
-    return np.asarray(best - R.measured(k, past))
+    return R.measured(past[:, None], past), R.measured(k, past)
 
 
 @metric(after="k")
@@ -142,11 +147,8 @@ def expected_forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
     >>> expected_forgetting([[0.75, 0.0, 0.0], [0.25, 0.5, 0.0], [0.25, 0.25, 1.0]])
     0.125
     """
-    k = R.check_task(k)
-    if k == 1:
-        raise NotMeasured("forgetting needs k >= 2: there is no task before the first")
-    past = np.arange(1, k)
-    return float(R.measured(past[:, None], past).mean() - R.measured(k, past).mean())
+    past, last = _on_earlier_tasks(R, k)
+    return float(past.mean() - last.mean())
 
 
 @metric(after="k", needs=["reference"])

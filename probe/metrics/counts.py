@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from probe.arguments import checked
+from probe.arrays import Ints
 from probe.errors import InputError
 
 
@@ -25,7 +26,7 @@ class Counts:
     0.6666666666666666
     """
 
-    table: NDArray[np.int64]
+    table: Ints
 
     def __init__(self, table: ArrayLike) -> None:
         try:
@@ -112,7 +113,7 @@ class Counts:
 
 def checked_labels(
     true: ArrayLike, predicted: ArrayLike, classes: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Ints, Ints]:
     """Return labels and predictions, (N,) each; raises InputError unless they are 0 to K - 1."""
     try:
         y = np.asarray(true)

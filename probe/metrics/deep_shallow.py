@@ -10,14 +10,15 @@ CVPR 2022 (the probe).
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from probe.arrays import Floats
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import metric
 
 
 @metric(scorecard=False)
-def task_deep_forgetting(A_star: AccuracyMatrix) -> NDArray[np.float64]:
+def task_deep_forgetting(A_star: AccuracyMatrix) -> Floats:
     """Deep forgetting of every task before the last: F*_j = A*_jj - A*_Tj.
 
     Args:
@@ -56,7 +57,7 @@ def deep_forgetting(A_star: AccuracyMatrix) -> float:
 
 
 @metric(scorecard=False)
-def task_shallow_forgetting(A: AccuracyMatrix) -> NDArray[np.float64]:
+def task_shallow_forgetting(A: AccuracyMatrix) -> Floats:
     """Shallow forgetting of every task before the last: F_j = A_jj - A_Tj.
 
     Args:

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe.arguments import checked
-from probe.errors import InputError, NotMeasured, unknown
+from probe.arrays import Floats
+from probe.errors import InputError, NotMeasured, check_known
 from probe.metrics.kemker import task_sizes
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import metric
@@ -55,7 +55,10 @@ COST_COLUMNS = (
 CeForm = Literal["paper", "poster"]
 """The form of CE: the paper's, or the poster's, which divides by 1 + Ops."""
 
-Weights = Mapping[str, float] | Sequence[float]
+Criteria = Mapping[str, float]
+"""Values by the name of a criterion."""
+
+Weights = Criteria | Sequence[float]
 """Weights of the seven criteria: by key, or in the order of CRITERIA."""
 
 
@@ -316,7 +319,7 @@ def criteria_of_costs(
 
 @metric(scorecard=False)
 @checked
-def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> float:
+def cl_score(criteria: Criteria, weights: Weights | None = None) -> float:
     """Weighted mean of the seven criteria: CLscore = sum_k w_k c_k.
 
     Args:
@@ -342,9 +345,7 @@ def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> f
 
 @metric(scorecard=False)
 @checked
-def cl_stability(
-    deviations: Mapping[str, float], weights: Weights | None = None
-) -> float:
+def cl_stability(deviations: Criteria, weights: Weights | None = None) -> float:
     """Agreement of the runs: CLstability = 1 - sum_k w_k stddev(c_k).
 
     Args:
@@ -364,7 +365,7 @@ def cl_stability(
     return 1 - _weighted_sum(deviations, "deviation of criterion", weights)
 
 
-def weights_by_criterion(weights: Weights) -> Mapping[str, float]:
+def weights_by_criterion(weights: Weights) -> Criteria:
     """Return the weight w_k of each of the seven criteria.
 
     Args:
@@ -394,23 +395,20 @@ def weights_by_criterion(weights: Weights) -> Mapping[str, float]:
     return weights
 
 
-def _weighted_sum(
-    values: Mapping[str, float], kind: str, weights: Weights | None
-) -> float:
+def _weighted_sum(values: Criteria, kind: str, weights: Weights | None) -> float:
     checked = _checked(values, kind)
     w = weights_by_criterion(W1 if weights is None else weights)
     return math.fsum(w[name] * checked[name] for name in CRITERIA)
 
 
-def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
+def _checked(values: Criteria, kind: str) -> Criteria:
     """Return values of all seven criteria by name; raise InputError for others."""
     if not isinstance(values, Mapping):
         raise InputError(
             f"give {kind} by name, {{{CRITERIA[0]!r}: ...}}, got {values!r:.60}"
         )
     for name, value in values.items():
-        if name not in CRITERIA:
-            raise unknown("criterion", name, CRITERIA)
+        check_known("criterion", name, CRITERIA)
         if not 0 <= value <= 1:
             error = NotMeasured if math.isnan(value) else InputError
             raise error(f"{kind} {name} is {value:g}, expected a number in [0, 1]")
@@ -421,9 +419,7 @@ def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
     return values
 
 
-def _per_task(
-    values: Sequence[float], name: str, above_zero: bool = False
-) -> NDArray[np.float64]:
+def _per_task(values: Sequence[float], name: str, above_zero: bool = False) -> Floats:
     """Return a number >= 0 for each task, (T,); raise InputError for anything else."""
     try:
         numbers = np.array(values, dtype=np.float64)

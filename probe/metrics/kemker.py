@@ -12,8 +12,8 @@ from numbers import Real
 from statistics import fmean
 
 import numpy as np
-from numpy.typing import NDArray
 
+from probe.arrays import Floats
 from probe.errors import InputError, NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import metric
@@ -158,9 +158,7 @@ def omega_all(
     return fmean(alpha_all(R, i, test_sizes) for i in _later(R)) / ideal
 
 
-def task_sizes(
-    R: AccuracyMatrix, test_sizes: Sequence[int] | None
-) -> NDArray[np.float64]:
+def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> Floats:
     """Return the weight n_j of each task.
 
     Args:

@@ -1,16 +1,25 @@
 """The accuracy matrix R: accuracy on every task before any training and after each task."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from probe.arguments import checked
+from probe.arrays import Floats
 from probe.errors import InputError, NotMeasured
 from probe.metrics.task_predictions import Mean, TaskPredictions
+
+
+def aligned(
+    table: Sequence[Sequence[str]], justified: Callable[[str, int], str] = str.ljust
+) -> list[str]:
+    """Return the lines of a table, its columns aligned."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(map(justified, row, widths)).rstrip() for row in table]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +44,7 @@ class AccuracyMatrix:
           2    50.0    80.0
     """
 
-    values: NDArray[np.float64]
+    values: Floats
 
     def __post_init__(self) -> None:
         values = _numbers(self.values)
@@ -123,11 +132,7 @@ class AccuracyMatrix:
         ]
         titles = ["learned", *(f"task {j}" for j in range(1, self.tasks + 1))]
         table = [titles, *([str(i), *row] for i, row in enumerate(cells))]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = (zip(row, widths, strict=True) for row in table)
-        return "\n".join(
-            "  ".join(cell.rjust(width) for cell, width in line) for line in lines
-        )
+        return "\n".join(aligned(table, str.rjust))
 
     @property
     def tasks(self) -> int:
@@ -138,7 +143,7 @@ class AccuracyMatrix:
     def _has_gaps(self) -> bool:
         return bool(np.isnan(self.values).any())
 
-    def measured(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
+    def measured(self, i: ArrayLike, j: ArrayLike) -> Floats:
         """Return cells of R.
 
         Args:
@@ -186,7 +191,7 @@ class AccuracyMatrix:
         """
         return float(self.measured(i, j))
 
-    def seen(self, k: int) -> NDArray[np.float64]:
+    def seen(self, k: int) -> Floats:
         """Return the accuracies R[k, 1..k], (k,), on the tasks learned so far.
 
         Args:
@@ -259,7 +264,7 @@ class AccuracyMatrix:
         return float(cells.sum() / cells.size)
 
 
-def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+def _numbers(values: ArrayLike) -> Floats:
     try:
         if np.iscomplexobj(values):
             raise TypeError

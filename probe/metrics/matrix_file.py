@@ -12,10 +12,10 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe.arguments import checked
-from probe.errors import InputError, described, located, unknown, unreadable
+from probe.arrays import Floats
+from probe.errors import InputError, check_known, described, located, unreadable
 from probe.metrics.matrix import AccuracyMatrix
 
 _MOST_TASKS = 1000  # the metrics after each task take their cube
@@ -29,9 +29,7 @@ _SUMMARIES = re.compile(
     re.I,
 )
 
-_Cells = tuple[
-    NDArray[np.float64], bool, bool
-]  # values, whether with a header, with labels
+_Cells = tuple[Floats, bool, bool]  # values, whether with a header, with labels
 
 _AVALANCHE = "eval_exp,training_exp,eval_accuracy,"
 _ONE = "keep the lines of one in a file of its own"
@@ -138,7 +136,7 @@ def read_matrix_file(
     return R, Reading(str(path), unit, header, labels, row_0, forward, notes)
 
 
-def _summarizes(table: NDArray[np.float64]) -> bool:
+def _summarizes(table: Floats) -> bool:
     """Return whether the last row holds means or standard deviations of the others."""
     above = table[:-1]
     learned = np.tri(len(table) - 1, table.shape[1], dtype=bool)
@@ -256,7 +254,7 @@ def _header_and_labels(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     return header and (labels or not empty_corner), labels
 
 
-def _read_avalanche(path: Path, lines: Sequence[str]) -> NDArray[np.float64]:
+def _read_avalanche(path: Path, lines: Sequence[str]) -> Floats:
     """Read eval_results.csv of Avalanche's CSVLogger: an accuracy in each line.
 
     Returns:
@@ -363,8 +361,7 @@ def read_log(path: Path, source: str) -> AccuracyMatrix:
         InputError: The file cannot be read, is not such a log or has several runs, or
             the source is unknown.
     """
-    if source not in LOGS:
-        raise unknown("framework", source, LOGS)
+    check_known("framework", source, LOGS)
     return LOGS[source](path, text_of(path))
 
 

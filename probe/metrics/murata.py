@@ -7,9 +7,9 @@ tasks offline.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe.arguments import checked
+from probe.arrays import Floats
 from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
 from probe.metrics.registry import metric
@@ -65,7 +65,7 @@ def forgetting_strength(offline: float, pra: float) -> float:
 
 @metric(scorecard=False)
 @checked
-def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> Floats:
     """Micro-F1 of every task: the direction of the bias on a feature.
 
     F1(T_j) = 2 P R / (P + R) = 2 sum TP_c / (2 sum TP_c + sum FN_c + sum FP_c), sums

@@ -10,10 +10,11 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overloa
 
 from numpy.typing import ArrayLike
 
+from probe.immutable import AnyFunction
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=AnyFunction)
 First = TypeVar("First", AccuracyMatrix, Counts)
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,7 +53,7 @@ class Metric:
         name: The name of the function, such as `bwt`.
     """
 
-    function: Callable[..., Any]
+    function: AnyFunction
     after: str | None
     needs: Sequence[str]
     scorecard: bool
@@ -85,7 +86,7 @@ def metric(
         The decorator.
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: AnyFunction) -> AnyFunction:
         """Wrap a function so that its first argument may be an array, and mark it as a metric."""
         declared = signature(function)
         first, *others = declared.parameters.values()

@@ -5,9 +5,7 @@ labels or the order of classes were mixed up. If a renaming returns most of what
 lost, the outputs were renamed.
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
+from probe.arrays import Ints
 from probe.errors import NotMeasured
 from probe.metrics.counts import Counts
 
@@ -38,9 +36,7 @@ def renamed_accuracy(counts: Counts) -> float:
     return float(counts.table[true, predicted].sum() / counts.total)
 
 
-def renaming_notes(
-    predicted: NDArray[np.integer], labels: NDArray[np.integer]
-) -> list[str]:
+def renaming_notes(predicted: Ints, labels: Ints) -> list[str]:
     """Return a note if renaming the predicted classes would undo more than half of the errors.
 
     With fewer than 10 test examples per class, a renaming fits what is due to chance.

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from probe.arguments import checked
+from probe.arrays import Array, Bools, Floats, Ints
 from probe.errors import InputError, NotMeasured, located
 from probe.immutable import immutable
 from probe.metrics.counts import Counts, checked_labels
@@ -34,9 +35,9 @@ class TaskPredictions:
         tasks: The classes of each task.
     """
 
-    labels: NDArray[np.int64]
-    predicted: NDArray[np.int64]
-    positions: NDArray[np.int64]
+    labels: Ints
+    predicted: Ints
+    positions: Ints
     tasks: TaskClasses
 
     @classmethod
@@ -78,12 +79,12 @@ class TaskPredictions:
         return Counts.of(self.labels, self.predicted, _classes(self.tasks))
 
     @property
-    def correct(self) -> NDArray[np.bool_]:
+    def correct(self) -> Bools:
         """Whether each example is classified correctly, (N,)."""
         return np.equal(self.labels, self.predicted)
 
     @checked
-    def accuracies(self, mean: Mean = "examples") -> NDArray[np.float64]:
+    def accuracies(self, mean: Mean = "examples") -> Floats:
         """Return the accuracy on each task's test data.
 
         Args:
@@ -110,11 +111,11 @@ class TaskPredictions:
             [values.mean() if values.size else np.nan for values in present]
         )
 
-    def test_sizes(self) -> NDArray[np.int64]:
+    def test_sizes(self) -> Ints:
         """Return the number of test examples of each task, (T,)."""
         return np.bincount(self.positions, minlength=len(self.tasks))
 
-    def f1(self) -> NDArray[np.float64]:
+    def f1(self) -> Floats:
         """Return each task's micro-F1, (T,), see `probe.metrics.murata.task_f1`.
 
         If tasks share classes, a task's false positives are counted among its own test
@@ -134,9 +135,9 @@ class TaskPredictions:
             predicted = self._by_task(member[self.positions, self.predicted])
         else:
             predicted = member @ np.bincount(self.predicted, minlength=member.shape[1])
-        return np.asarray(2 * self._by_task(self.correct) / (sizes + predicted))
+        return 2 * self._by_task(self.correct) / (sizes + predicted)
 
-    def _by_task(self, selected: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def _by_task(self, selected: Bools) -> Ints:
         """Return the number of selected examples of each task, (T,)."""
         return np.bincount(self.positions[selected], minlength=len(self.tasks))
 
@@ -159,11 +160,11 @@ class TestExamples:
 
     __test__: ClassVar[bool] = False  # no test, whatever its name
 
-    labels: NDArray[np.int64]
-    tasks: NDArray[np.int64]
+    labels: Ints
+    tasks: Ints
 
     def with_predictions(
-        self, predicted: NDArray[Any], order: Sequence[int], classes: TaskClasses
+        self, predicted: Array, order: Sequence[int], classes: TaskClasses
     ) -> TaskPredictions:
         """Return predictions for the examples, with the tasks in another order.
 
@@ -187,7 +188,7 @@ def _classes(tasks: TaskClasses) -> int:
 
 
 @lru_cache(maxsize=64)
-def _members(tasks: TaskClasses) -> NDArray[np.bool_]:
+def _members(tasks: TaskClasses) -> Bools:
     """Return whether each class belongs to each task, (T, K)."""
     member = np.zeros((len(tasks), _classes(tasks)), dtype=bool)
     for task, classes in zip(member, tasks, strict=True):
@@ -195,9 +196,7 @@ def _members(tasks: TaskClasses) -> NDArray[np.bool_]:
     return member
 
 
-def _ratio(
-    numerator: NDArray[np.int64], total: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _ratio(numerator: Ints, total: Ints) -> Floats:
     """Return the quotients, NaN where the total is 0."""
     ratio = np.full(total.shape, np.nan)
     np.divide(numerator, total, out=ratio, where=total > 0)

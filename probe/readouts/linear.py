@@ -1,10 +1,9 @@
 """A linear probe: multinomial logistic regression to convergence on the standardized feature."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
+from probe.batch import Transform
 from probe.immutable import immutable
 from probe.readouts.lbfgs import LogisticLoss, minimize
 from probe.readouts.standardization import standardization
@@ -43,7 +42,7 @@ class LinearModel:
 
     weight: Tensor
     bias: Tensor
-    standard: Callable[[Tensor], Tensor]
+    standard: Transform
     value: float = 0.0
     iterations: int = 0
     remaining: float = 0.0

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from probe.analysis.units import Activity
-from probe.batch import Value, arranged, mapped, tensors
+from probe.batch import Named, Value, arranged, mapped, tensors
 from probe.cut.cuts import Cuts
 from probe.cut.interface import CutFacts, TensorFacts
 from probe.cut.model_call import explained, masks_from
@@ -218,7 +218,7 @@ def _one_pass(
     mask: Tensor | None,
     batch_size: int | None,
     activities: dict[str, Activity] | None,
-) -> dict[str, Tensor]:
+) -> Named:
     """Return the values of all these features by name, from one pass over x (N, ...) in batches.
 
     mask: the positions (N, L) to average over; activities: see `feature_matrices`.

@@ -1,14 +1,14 @@
 """Standardized columns: mean 0 and deviation 1, by the statistics of the training examples."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
+
+from probe.batch import Transform
 
 _PIECE = 2**15  # numbers whose float64 fit into a CPU's cache
 
 
-def standardization(x: Tensor) -> Callable[[Tensor], Tensor]:
+def standardization(x: Tensor) -> Transform:
     """Return a function that subtracts the mean of each column and divides by its deviation.
 
     A constant column is divided by 1, as in scikit-learn's StandardScaler.

@@ -1,14 +1,14 @@
 """Files of networks after each task, found by a pattern of their names."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from glob import escape, glob
 from itertools import product, starmap
 from pathlib import Path
 from typing import NamedTuple
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError, check_known
 from probe.immutable import immutable
 from probe.tables.note_text import listed
 
@@ -128,7 +128,7 @@ class Checkpoints:
 
 
 def matching_files(
-    pattern: str | Path, allowed: Iterable[str], needed: Sequence[str] = ()
+    pattern: str | Path, allowed: Collection[str], needed: Sequence[str] = ()
 ) -> list[tuple[Path, dict[str, str]]]:
     """Find files by a pattern such as `ckpt/{learner}/seed{seed}-task{task}.pt`.
 
@@ -148,8 +148,8 @@ def matching_files(
     names = _FIELD.findall(str(path))
     quoted = repr(str(pattern))
     _check_pattern(path, quoted)
-    for name in sorted(set(names) - set(allowed)):
-        raise unknown("field", name, allowed, f"in {quoted}")
+    for name in sorted(names):
+        check_known("field", name, allowed, f"in {quoted}")
     if needed and len(set(needed).intersection(names)) != 1:
         has_both = set(needed) <= set(names)
         lacks = "has both {task} and {index}" if has_both else "lacks {task}"

@@ -1,7 +1,7 @@
 """The accuracies of a network and of its layers every few training steps, in a CSV file."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import torch
 from torch import Tensor
 
+from probe.batch import Named
 from probe.errors import InputError
 from probe.files import content_of, write_text
 from probe.seeding import permutation, stream
@@ -108,7 +109,7 @@ class Course:
             self.step = max(step, 0)
         self.learned = learned
 
-    def add(self, predictions: Mapping[str, Tensor]) -> None:
+    def add(self, predictions: Named) -> None:
         """Add the accuracy on each task at this step, and write the file.
 
         Args:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from probe.batch import varied
+from probe.batch import Named, varied
 from probe.cut.cuts import cut_each
 from probe.cut.model_call import explained
 from probe.errors import InputError
@@ -47,7 +47,7 @@ class RecordedNetwork:
     batch_size: int | None
     seed: int
 
-    def state(self) -> dict[str, Tensor]:
+    def state(self) -> Named:
         """Return the network's tensors by name, a growing head with the outputs of all classes.
 
         Raises:
@@ -97,7 +97,7 @@ class RecordedNetwork:
             )
             return predictions[""]
 
-    def layer_predictions(self, course: Course) -> dict[str, Tensor]:
+    def layer_predictions(self, course: Course) -> Named:
         """Return the classes (N,) that the nearest class mean predicts from each layer, by layer.
 
         The N examples are the test examples of the course. Without training examples or

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 from torch.nn.parameter import is_lazy
 
 from probe.arguments import checked
+from probe.arrays import Array
 from probe.batch import tensor_hash
 from probe.cut.model_call import Call, Output
 from probe.errors import InputError
@@ -434,9 +434,7 @@ class Recorder:
             "run its own seed=, order= or learner=, or make a new recorder here"
         )
 
-    def _write(
-        self, rows: Mapping[int, NDArray[Any]], hashes: Mapping[int, str]
-    ) -> None:
+    def _write(self, rows: Mapping[int, Array], hashes: Mapping[int, str]) -> None:
         """Replace the rows of the run, first in its file, then here; drop hashes of other rows."""
         hashes = {row: sha for row, sha in hashes.items() if row in rows}
         record = replace(self._record, rows=rows, hashes=hashes)

@@ -10,11 +10,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from probe.arrays import Arrays, Ints
 from probe.cut.model_call import Output
 from probe.errors import InputError, unreadable
 from probe.files import replacing
@@ -101,7 +101,7 @@ class RunRecord:
     head: Head | None
     called: bool
     test: TestExamples
-    rows: Mapping[int, NDArray[np.integer[Any]]] = field(default_factory=dict)
+    rows: Mapping[int, Ints] = field(default_factory=dict)
     hashes: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
@@ -230,7 +230,7 @@ def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
         raise InputError(f"{record.learned}, {other.learned}: {remedy}")
 
 
-def _record_of(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
+def _record_of(arrays: Arrays) -> RunRecord:
     """Return the record in a file's arrays; raises almost any error if they hold none."""
     content = json.loads(str(arrays["record"]))
     if content["version"] != _VERSION:

@@ -17,13 +17,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from probe.batch import is_dense
+from probe.batch import Named, is_dense
 from probe.errors import InputError, described, unknown, unreadable
 from probe.files import check_unpacked, replacing
 from probe.modules import state_groups
 from probe.tables.note_text import listed
 
-_States = dict[str, Mapping[str, Any]]
+_State = Mapping[str, Any]
+_States = dict[str, _State]
 
 NEVER = -1e4
 """The bias of an output that the network did not have yet; its weights are 0.
@@ -53,7 +54,7 @@ _HARMLESS: list[Any] = [Namespace, np.dtype, np.float64().__reduce__()[0]]
 _HARMLESS += {type(np.dtype(code)) for code in "?bhilqBHILQefdg"}
 
 
-def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
+def load_state(path: Path, weights: str | None = None) -> Named:
     """Load the tensors in a file without running any code in it.
 
     Args:
@@ -117,7 +118,7 @@ class Fit(NamedTuple):
     outputs: int | None
 
 
-def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
+def fit_state(model: nn.Module, state: Named, name: str) -> Fit:
     """Load a state into a model in place.
 
     Args:
@@ -165,7 +166,7 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
     return Fit([*padded.notes, *notes], padded.outputs)
 
 
-def _load(model: nn.Module, state: dict[str, Tensor]) -> tuple[list[str], str]:
+def _load(model: nn.Module, state: Named) -> tuple[list[str], str]:
     """Load a state into a model in place.
 
     Returns the names that the model lacks, and why the state does not fit, "" if it does.
@@ -180,7 +181,7 @@ def _load(model: nn.Module, state: dict[str, Tensor]) -> tuple[list[str], str]:
     return unexpected, ""
 
 
-def _add_tied(model: nn.Module, state: dict[str, Tensor], name: str) -> None:
+def _add_tied(model: nn.Module, state: Named, name: str) -> None:
     """Add to a state the names of tied tensors that it lacks; InputError if values differ."""
     if any(map(is_lazy, model.parameters())):
         return
@@ -197,7 +198,7 @@ def _add_tied(model: nn.Module, state: dict[str, Tensor], name: str) -> None:
                 state[key] = present[0]
 
 
-def _check_types(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
+def _check_types(model: nn.Module, state: Named, name: str) -> None:
     """Raise InputError for a tensor with another kind of number than in a model."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
     for key, tensor in state.items():
@@ -236,7 +237,7 @@ def _prefix(names: Iterable[str], expected: Collection[str], where: str) -> str:
     return best[0]
 
 
-def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> Fit:
+def _pad_head(model: nn.Module, state: Named) -> Fit:
     """Grow the only head that has fewer outputs in a state than in a model, in place.
 
     Returns a note, and the number of outputs that it had; neither if there is no such
@@ -287,7 +288,7 @@ def with_rows(tensor: Tensor, rows: int, name: str) -> Tensor:
     )
 
 
-def plain_state(model: nn.Module) -> dict[str, Tensor]:
+def plain_state(model: nn.Module) -> Named:
     """Return a model's state dict, tensors of any shape; raises InputError for anything else."""
     state = model.state_dict()
     for name, value in state.items():
@@ -452,7 +453,7 @@ def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:
     return states
 
 
-def _choose(states: _States, path: Path, weights: str | None) -> Mapping[str, Any]:
+def _choose(states: _States, path: Path, weights: str | None) -> _State:
     """Return the state dict at a key or under a prefix; by default the one at a usual key.
 
     Raises InputError if another one could be meant, as it has names in common or all
@@ -476,7 +477,7 @@ def _choose(states: _States, path: Path, weights: str | None) -> Mapping[str, An
     return selected
 
 
-def _usual(states: _States, path: Path) -> Mapping[str, Any]:
+def _usual(states: _States, path: Path) -> _State:
     """Return the state dict at a usual key, else the first one.
 
     Raises InputError if another one could be meant: it is at a usual key, too, shares
@@ -496,7 +497,7 @@ def _usual(states: _States, path: Path) -> Mapping[str, Any]:
     return states[first]
 
 
-def _shapes(state: Mapping[str, Any]) -> Counter[Any]:
+def _shapes(state: _State) -> Counter[Any]:
     """Count the tensors of each shape in a state."""
     return Counter(
         tuple(value.shape) for value in state.values() if torch.is_tensor(value)

@@ -5,12 +5,11 @@ saying how to discretize continuous ones; Yu & Liu refer to Fayyad & Irani (IJCA
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 
+from probe.arrays import Array, Floats, Ints
 from probe.errors import InputError
 
 MOST_BINS = 256
@@ -18,9 +17,9 @@ MOST_BINS = 256
 
 
 def equal_width(
-    x: NDArray[np.floating[Any]],
+    x: Array,
     bins: int,
-) -> NDArray[np.uint8]:
+) -> Ints:
     """Put the values of each feature into bins of equal width.
 
     The bins divide each feature's range in x, from its smallest to its largest value. A
@@ -54,9 +53,9 @@ def equal_width(
 
 
 def minimum_description(
-    x: NDArray[np.floating[Any]],
-    labels: NDArray[np.integer[Any]],
-) -> NDArray[np.uint8]:
+    x: Array,
+    labels: Ints,
+) -> Ints:
     """Put the values of each feature into bins that tell the classes apart.
 
     A feature is cut in two where the classes' entropy within the parts is smallest.
@@ -88,7 +87,7 @@ def minimum_description(
 
 
 def _cuts(
-    table: NDArray[np.int64],
+    table: Ints,
     first: int = 0,
 ) -> Iterator[int]:
     """Yield the levels that begin a new bin, in order; table: (levels, K) numbers of examples."""
@@ -99,7 +98,7 @@ def _cuts(
         yield from _cuts(table[cut:], first + cut)
 
 
-def _best_cut(table: NDArray[np.int64]) -> int | None:
+def _best_cut(table: Ints) -> int | None:
     """Return the row that begins the second part of the best cut, or None if none is worth it.
 
     table: (levels, K) numbers of examples; N, k, k1, k2 and delta are those of Fayyad &
@@ -129,7 +128,7 @@ def _best_cut(table: NDArray[np.int64]) -> int | None:
     return best + 1 if gain > cost else None
 
 
-def _entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _entropy(counts: Ints) -> Floats:
     """Return the entropy in bits of the counts along the last axis; 0 if all counts are 0."""
     total = counts.sum(-1, keepdims=True)
     p = counts / np.maximum(total, 1)

@@ -15,16 +15,14 @@ High-Dimensional Data, ICML 2003. `probe.redundancy.bins` makes features discret
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 
-from probe.analysis.variance import Floats
+from probe.arrays import Floats, Ints
 from probe.errors import InputError
 
-Codes = NDArray[np.integer[Any]]
+Codes = Ints
 """The bin that each example is in: whole numbers from 0."""
 
 
@@ -201,7 +199,7 @@ _WIDTH = 512
 _AT_ONCE = 1024
 
 
-def _blocks(bins: NDArray[np.intp]) -> list[tuple[int, int]]:
+def _blocks(bins: Ints) -> list[tuple[int, int]]:
     """Divide the features into blocks (first, last + 1) of about 512 bins together."""
     # The block of each feature, by the number of bins before it.
     group = (np.cumsum(bins) - bins) // _WIDTH
@@ -211,7 +209,7 @@ def _blocks(bins: NDArray[np.intp]) -> list[tuple[int, int]]:
 
 def _by_products(
     codes: Codes,
-    bins: NDArray[np.intp],
+    bins: Ints,
     count: int,
 ) -> Floats:
     """Return H(X, Y) of each of the first `count` features with every feature, (count, D).
@@ -236,7 +234,7 @@ def _by_products(
 
 def _by_counting(
     codes: Codes,
-    bins: NDArray[np.intp],
+    bins: Ints,
     count: int,
 ) -> Floats:
     """Return the same as `_by_products`, from one count of the examples for each pair."""
@@ -270,7 +268,7 @@ def _with_each(
 def _joint_counts(
     x: Codes,
     y: Codes,
-) -> NDArray[np.intp]:
+) -> Ints:
     """Count the examples in each pair of a bin of x (N,) and a bin of y (N,): (bins, bins)."""
     rows = int(x.max()) + 1
     columns = int(y.max()) + 1
@@ -278,7 +276,7 @@ def _joint_counts(
     return np.bincount(cells, minlength=rows * columns).reshape(rows, columns)
 
 
-def _entropy(counts: NDArray[np.intp]) -> float:
+def _entropy(counts: Ints) -> float:
     """Return the entropy in bits of the examples' distribution over cells, from their counts."""
     # Sorted, so that features that differ only in the numbering of their bins have
     # exactly the same entropy: FCBF compares for equality.

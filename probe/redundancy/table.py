@@ -4,9 +4,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
+from probe.arrays import Floats, Ints
 from probe.files import replacing
 from probe.immutable import immutable
 
@@ -34,9 +32,9 @@ class Redundancy:
 
     data: str
     discretization: str
-    bins: NDArray[np.integer]
-    with_class: NDArray[np.float64]
-    between: NDArray[np.float64]
+    bins: Ints
+    with_class: Floats
+    between: Floats
     selected: Sequence[int]
 
 

@@ -8,13 +8,13 @@ from typing import Any, Self
 
 import pandas as pd
 
-from probe.analysis.variance import Floats
 from probe.answers.plain import plain
 from probe.answers.record import Answer
 from probe.answers.study import answers
 from probe.answers.text import answer_sheet, answers_as_text, as_markdown
 from probe.arguments import checked
-from probe.errors import InputError, unknown
+from probe.arrays import Floats
+from probe.errors import InputError, check_known
 from probe.files import write_text
 from probe.metrics.matrix import AccuracyMatrix
 from probe.results.records import Records
@@ -289,13 +289,8 @@ class Analysis(ResultBase):
     def _learner(self, name: str | None) -> str:
         """Return the name of the requested learner; None = the only one."""
         learners = (*self._matrices.learners, *self._matrices.levels)
-        if name is not None and name not in learners:
-            raise unknown(
-                "method",
-                name,
-                learners,
-                "in this analysis",
-            )
+        if name is not None:
+            check_known("method", name, learners, "in this analysis")
         if name is None and len(self.learners) != 1:
             raise InputError(
                 "this analysis has the methods "

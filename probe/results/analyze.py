@@ -44,7 +44,6 @@ from probe.results.analysis import Analysis
 from probe.results.job import measure_job
 from probe.results.one_pair import explained_pair, trained_floor
 from probe.results.precision import resolve_precision
-from probe.results.predictions import Predictions
 from probe.results.records import Records
 from probe.results.run_directory import (
     describe,
@@ -290,20 +289,17 @@ def _jobs(plan: Plan) -> list[Job]:
 def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
     """Measure networks in memory."""
     plan = source.plan
-    stores = {job: InMemory() for job in _jobs(source.plan)}
+    stores = {job: InMemory() for job in _jobs(plan)}
     ceilings = {job.seed: job for job in stores if job.kind == OFFLINE}
     for job in tracked(list(stores), "networks"):
         ceiling = ceilings.get(job.seed, job)
         offline = partial(offline_network, source, ceiling, stores[ceiling])
         deque(measure(source, job, stores[job], cache, offline), maxlen=0)
-    predictions = Predictions.of(
-        plan, ((job, stores[job].measurements()) for job in jobs_of(plan))
-    )
     records = Records(
         plan=plan,
         measurements={job.name: store.measurements() for job, store in stores.items()},
     )
-    return Analysis(tables_by_name=tables_of(predictions), records=records)
+    return Analysis(tables_by_name=tables_of(records.predictions()), records=records)
 
 
 def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> Analysis:

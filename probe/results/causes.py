@@ -16,7 +16,7 @@ import numpy as np
 
 from probe.analysis.statements import MARGIN
 from probe.by_layer.jobs import Job
-from probe.results.predictions import Predictions, count_trainings
+from probe.results.predictions import Predictions, count_trainings, note_row
 from probe.results.stored_pairs import StoredPairs
 from probe.rewinding.estimates import Estimation, Quantities
 from probe.tables.schemas import Row
@@ -52,7 +52,7 @@ def withheld_notes(predictions: Predictions, pairs: StoredPairs) -> Iterator[Row
         for j, pair in pairs[job.name].items():
             if reason := pair.broken_law or pair.doubt:
                 note = WITHHELD.format(j, reason)
-                yield {**job.columns, "tasks_seen": job.last, "note": note}
+                yield note_row(job, job.last, note)
 
 
 def _complete(jobs: Sequence[Job], pairs: StoredPairs) -> list[Job]:

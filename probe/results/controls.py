@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe.analysis.intervals import mean_of
 from probe.analysis.quantities import (
@@ -28,19 +27,19 @@ from probe.analysis.quantities import (
     within_range,
 )
 from probe.analysis.task_positions import TaskPosition, at_position, over_all_tasks
-from probe.analysis.variance import Design, Floats
+from probe.analysis.variance import Design
+from probe.arrays import Floats, Ints
 from probe.by_layer.jobs import Job
-from probe.results.predictions import Predictions
+from probe.results.predictions import JobsOfLearner, Predictions
 from probe.tables.schemas import Row
 
-Indices = NDArray[np.integer]
 _Terms = dict[Term, Floats]
 _Values = Iterator[tuple[str, TaskPosition, _Terms]]
 
 
 def control_rows(predictions: Predictions) -> Iterator[Row]:
     """Yield the controls of each learner by readout and feature, if there are any."""
-    jobs_of: dict[str, list[Job]] = {}
+    jobs_of: JobsOfLearner = {}
     for job in predictions.jobs:
         jobs_of.setdefault(job.learner, []).append(job)
     for jobs in jobs_of.values():
@@ -113,7 +112,7 @@ def _stack(
     return by_run, np.array(permuted).reshape(*shape, 1)
 
 
-def _exclusion(right: Right, tasks: Indices, orders: Indices) -> _Values:
+def _exclusion(right: Right, tasks: Ints, orders: Ints) -> _Values:
     """Yield the terms of the exclusion difference, over all tasks and at each position.
 
     It is the accuracy on a task minus that of a network which never saw the task.

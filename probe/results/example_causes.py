@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 
 from probe.arguments import checked
-from probe.by_layer.jobs import jobs_of
 from probe.results.analysis import Analysis
 from probe.results.load import records_of
-from probe.results.predictions import Predictions
 from probe.results.stored_pairs import StoredPair, stored_pairs
 
 COLUMNS = (
@@ -74,11 +72,7 @@ def example_causes(
         >>> (rows["lost"] == rows["attributed"]).all()  # by nothing else
         np.True_
     """
-    records = records_of(source)
-    predictions = Predictions.of(
-        records.plan,
-        ((job, records.measurements[job.name]) for job in jobs_of(records.plan)),
-    )
+    predictions = records_of(source).predictions()
     frames = [
         frame
         for pairs in stored_pairs(predictions).values()

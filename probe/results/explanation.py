@@ -14,7 +14,7 @@ from probe.analysis.quantities import (
 from probe.analysis.statements import STATEMENTS
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED, Plan
-from probe.errors import InputError, unknown
+from probe.errors import InputError, check_known
 from probe.results.predictions import Predictions, main_head
 from probe.results.run_directory import read_plan, store_of
 from probe.tables.folder import read_tables
@@ -45,6 +45,9 @@ FORMULAS: Mapping[str, tuple[Coefficients, ...]] = {
     },
 }
 """The sum of each quantity of accuracies on one task, or the two sums of its ratio."""
+
+Layer = Mapping[str, str]
+"""A learner, a readout and a feature, by the columns of layers.csv."""
 
 _SIGNS = {1.0: "+", -1.0: "-"}  # other coefficients are printed as numbers
 
@@ -156,7 +159,7 @@ def _jobs_with(terms: Sequence[Term], plan: Plan, learner: str) -> list[Job]:
 
 def _lines(
     predictions: Predictions,
-    layer: Mapping[str, str],
+    layer: Layer,
     quantity: str,
     terms: Sequence[Term],
 ) -> Iterator[tuple[str, ...]]:
@@ -172,7 +175,7 @@ def _lines(
                 yield str(job.seed), job.order, str(j), name, *texts
 
 
-def _check_names(plan: Plan, layer: Mapping[str, str], quantity: str) -> None:
+def _check_names(plan: Plan, layer: Layer, quantity: str) -> None:
     """Raise InputError for a name that is not in the study."""
     features_of_learner = {
         name: planned.features
@@ -180,20 +183,16 @@ def _check_names(plan: Plan, layer: Mapping[str, str], quantity: str) -> None:
         if planned.kind not in CONTROLS
     }
     readouts = [str(v) for name in plan.readouts for v in plan.variants(name)]
-    if quantity not in FORMULAS:
-        raise unknown("quantity", quantity, FORMULAS, "")
+    check_known("quantity", quantity, FORMULAS)
     learner = layer["learner"]
-    if learner not in features_of_learner:
-        raise unknown("method", learner, features_of_learner, "in this study")
+    check_known("method", learner, features_of_learner, "in this study")
     features = features_of_learner[learner]
-    if layer["feature"] not in features:
-        raise unknown("feature", layer["feature"], features, "of this learner")
-    if layer["readout"] not in readouts:
-        raise unknown("readout", layer["readout"], readouts, "in this study")
+    check_known("feature", layer["feature"], features, "of this learner")
+    check_known("readout", layer["readout"], readouts, "in this study")
 
 
 def _values(
-    predictions: Predictions, job: Job, layer: Mapping[str, str], j: int
+    predictions: Predictions, job: Job, layer: Layer, j: int
 ) -> dict[Term, float]:
     """Return the terms of a run that were measured, for the task at position j."""
     T = len(job.tasks)
@@ -213,7 +212,7 @@ def _values(
 
 
 def _control_values(
-    predictions: Predictions, job: Job, layer: Mapping[str, str], j: int
+    predictions: Predictions, job: Job, layer: Layer, j: int
 ) -> dict[Term, float]:
     """Return the terms that are accuracies of the controls of a run's seed."""
     # The controls have the tasks in base order.
@@ -233,9 +232,7 @@ def _control_values(
     return values
 
 
-def _table_lines(
-    tables: Tables, layer: Mapping[str, str], quantity: str
-) -> Iterator[str]:
+def _table_lines(tables: Tables, layer: Layer, quantity: str) -> Iterator[str]:
     """Yield the values of the quantity in layers.csv, for each task position and all tasks."""
     for row in records(where(tables["layers"], **layer, quantity=quantity)):
         tasks = "all tasks" if row.task_position is None else f"j = {row.task_position}"

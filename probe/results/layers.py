@@ -19,6 +19,7 @@ from probe.immutable import immutable
 from probe.results.predictions import Predictions, Rows, count_trainings, main_head
 from probe.stored_names import PutBack, ReadoutName
 from probe.tables.schemas import NETWORK, TRAINING, Row
+from probe.tasked_examples import TaskOrders
 
 
 @immutable(eq=False)
@@ -105,8 +106,13 @@ class _Stack:
     readout: str
     feature: str
 
+    @property
+    def first_job(self) -> Job:
+        """The first job, of a network as all others have."""
+        return self.jobs[0]
+
     @cached_property
-    def orders(self) -> dict[str, tuple[int, ...]]:
+    def orders(self) -> TaskOrders:
         """The tasks of each order."""
         return {job.order: job.tasks for job in self.jobs}
 
@@ -129,7 +135,7 @@ class _Stack:
         """
         controls: dict[str, Rows] = {}
         for job in self.predictions.runs:
-            if job.kind in CONTROLS and not self.jobs[0].own_network:
+            if job.kind in CONTROLS and not self.first_job.own_network:
                 row = self._control(job, self.feature)
                 if row is not None:
                     controls.setdefault(job.kind, {})[job.seed] = row
@@ -137,13 +143,13 @@ class _Stack:
 
     def _control(self, control: Job, feature: str) -> int | None:
         """Return the last row of a control, under the head of the learner."""
-        head = main_head(self.jobs[0])
+        head = main_head(self.first_job)
         return self.predictions.at_end(control, feature, self.readout, head)
 
     @cached_property
     def seeds(self) -> list[int]:
         """The seeds whose orders and controls are all finished."""
-        T = len(self.jobs[0].tasks)
+        T = len(self.first_job.tasks)
         return [
             seed
             for seed in dict.fromkeys(job.seed for job in self.jobs)
@@ -163,7 +169,7 @@ class _Stack:
 
     def layer(self) -> Layer:
         """Return the layer."""
-        job = self.jobs[0]
+        job = self.first_job
         features = self.predictions.features(job)
         used = [self.rows[run][step] for run in self.runs for step in self.steps]
         used += [rows[seed] for rows in self.controls.values() for seed in self.seeds]
@@ -210,7 +216,7 @@ class _Stack:
             for kind, rows in self.controls.items()
         }
         floor = of_control.get(UNTRAINED)
-        if self.jobs[0].own_network and 0 in after:
+        if self.first_job.own_network and 0 in after:
             # The untrained network of a seed is the same in all orders.
             floor = after[0][:, 0]
         stacked = [job for job in self.jobs if job.seed in self.seeds]
@@ -229,7 +235,7 @@ class _Stack:
 
         A task-aware readout is compared with their output among the classes of a task.
         """
-        if self.jobs[0].own_network:
+        if self.first_job.own_network:
             return None
         rows = {
             job.seed: self._control(job, self.predictions.features(job)[-1])
@@ -243,7 +249,7 @@ class _Stack:
         self, blocks: PutBack, after: Mapping[int, Right]
     ) -> dict[int, Right]:
         """Return correctness with blocks put back, by the earlier network's number of tasks."""
-        if self.feature == self.predictions.features(self.jobs[0])[0]:
+        if self.feature == self.predictions.features(self.first_job)[0]:
             return self._with_nothing_upstream(blocks, after)
         wanted = self.feature, self.readout, blocks
         name_of_run = {(job.seed, job.order): job.name for job in self.jobs}
@@ -277,7 +283,7 @@ class _Stack:
             if (job.seed, job.order) in self.runs:
                 keys = self.predictions.with_blocks[job.name]
                 measured &= {key.readout.since for key in keys}
-        last = len(self.jobs[0].tasks)
+        last = len(self.first_job.tasks)
         return {
             since: after[last if blocks == PutBack.UPSTREAM else since]
             for since in measured

@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from probe.analysis.variance import Floats
+from probe.arrays import Array, Bools, Floats, Ints
 from probe.by_layer.jobs import Job, inherited_keys, readout_keys, rewound_keys
 from probe.by_layer.measurement import (
     HALF,
@@ -29,12 +28,17 @@ from probe.errors import InputError
 from probe.immutable import immutable
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
-from probe.metrics.task_predictions import TestExamples
+from probe.metrics.task_predictions import TaskClasses, TestExamples
 from probe.readouts.linear import UNFINISHED
 from probe.stored_names import PutBack
+from probe.tables.schemas import Row
 
 Rows = dict[int, int]
 """Rows of predictions, by the number of tasks learned."""
+
+
+JobsOfLearner = dict[str, list[Job]]
+"""Jobs by the name of their learner."""
 
 
 @immutable(eq=False)
@@ -66,9 +70,9 @@ class Predictions:
 
     plan: Plan
     jobs: list[Job] = field(default_factory=list)
-    measurements: dict[str, dict[Key, Measurement]] = field(default_factory=dict)
-    right: list[NDArray[np.uint8]] = field(default_factory=list)
-    right_at_half: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
+    measurements: dict[str, Measurements] = field(default_factory=dict)
+    right: list[Array] = field(default_factory=list)
+    right_at_half: dict[int, Array] = field(default_factory=dict)
     accuracy: list[Floats] = field(default_factory=list)
     pra: list[float] = field(default_factory=list)
     converged: list[bool] = field(default_factory=list)
@@ -175,13 +179,13 @@ class Predictions:
         """The jobs without those that leave out a task, which only controls use."""
         return [job for job in self.jobs if not job.without]
 
-    def by_learner(self, *, controls: bool = False) -> dict[str, list[Job]]:
+    def by_learner(self, *, controls: bool = False) -> JobsOfLearner:
         """Return the runs of each learner, in order of first appearance.
 
         Args:
             controls: Whether to include `untrained` and `offline`.
         """
-        jobs: dict[str, list[Job]] = {}
+        jobs: JobsOfLearner = {}
         for job in self.runs:
             if controls or job.kind not in CONTROLS:
                 jobs.setdefault(job.learner, []).append(job)
@@ -199,7 +203,7 @@ class Predictions:
         """Return the names of the tasks in executed order."""
         return [self.plan.tasks[task].name for task in job.tasks]
 
-    def classes(self, job: Job) -> tuple[tuple[int, ...], ...]:
+    def classes(self, job: Job) -> TaskClasses:
         """Return the classes of each task in executed order."""
         return tuple(self.plan.tasks[task].classes for task in job.tasks)
 
@@ -235,9 +239,9 @@ class Predictions:
         keys = (key for job in jobs for key in self.readouts.get(job.name, ()))
         return list(dict.fromkeys(str(key.readout) for key in keys))
 
-    def output(self, job: Job) -> Rows:
-        """Return the rows of the unchanged networks under the main head."""
-        return self.outputs.get((job.name, main_head(job)), {})
+    def output(self, job: Job, head: Head | None = None) -> Rows:
+        """Return the rows of the unchanged networks under a head, None = the main one."""
+        return self.outputs.get((job.name, head or main_head(job)), {})
 
     def rows(
         self, job: Job, feature: str, readout: str, head: Head | None = None
@@ -254,7 +258,7 @@ class Predictions:
         """
         is_output = feature == self.features(job)[-1]
         if is_output and readout not in self.task_aware_readouts:
-            return self.outputs.get((job.name, head or main_head(job)), {})
+            return self.output(job, head)
         return self._downstream.get((job.name, feature, readout), {})
 
     def at_end(
@@ -273,7 +277,7 @@ class Predictions:
 
     def output_tests(self, job: Job) -> dict[int, Measurement]:
         """Return the tests of a run's networks as they are, by number of tasks learned."""
-        measurements = self.measurements.get(job.name, {})
+        measurements = self.measurements[job.name]
         keys = {step: Key(step) for step in job.steps}
         return {
             step: measurements[key] for step, key in keys.items() if key in measurements
@@ -283,16 +287,15 @@ class Predictions:
         """Return the tests of hybrids by the number of tasks that the earlier network learned."""
         return {
             key.readout.since: measurement
-            for key, measurement in self.measurements.get(job.name, {}).items()
+            for key, measurement in self.measurements[job.name].items()
             if key.readout.put_back == PutBack.SETS
         }
 
     def diagnostics(self, job: Job) -> dict[Key, Mapping[str, float]]:
         """Return each feature's diagnostics by name; none if a readout cannot read the feature."""
-        finished = self.measurements.get(job.name, {})
         return {
             key: measurement.values
-            for key, measurement in finished.items()
+            for key, measurement in self.measurements[job.name].items()
             if key.feature and key not in self.readouts[job.name]
         }
 
@@ -310,7 +313,7 @@ class Predictions:
         """
         if head not in self.plan.report.heads:
             return None
-        return self._matrix(job, self.outputs.get((job.name, head), {}))
+        return self._matrix(job, self.output(job, head))
 
     def A(  # noqa: N802, as in papers
         self, job: Job, feature: str, readout: str, floor: Job | None
@@ -349,7 +352,7 @@ class Predictions:
         return AccuracyMatrix(np.stack([accuracies[step] for step in steps]))
 
     @cached_property
-    def _by_class(self) -> NDArray[np.intp]:
+    def _by_class(self) -> Ints:
         test = self.test_examples
         return np.lexsort((test.labels, test.tasks))
 
@@ -361,11 +364,11 @@ class Predictions:
         return self.test
 
     @property
-    def example_tasks(self) -> NDArray[np.int64]:
+    def example_tasks(self) -> Ints:
         """The task of each test example, (N,), by task in base order, then by class."""
         return self.test_examples.tasks[self._by_class]
 
-    def correct(self, row: int, *, at_half: bool = False) -> NDArray[np.bool_]:
+    def correct(self, row: int, *, at_half: bool = False) -> Bools:
         """Return whether each test example is right, (N,), in the order of `example_tasks`.
 
         Args:
@@ -377,7 +380,7 @@ class Predictions:
         if at_half:
             bits = self.right_at_half.get(row, bits)
         right = np.unpackbits(bits, count=len(self._by_class)).astype(bool)
-        return np.asarray(right[self._by_class])
+        return right[self._by_class]
 
 
 def main_head(job: Job) -> Head:
@@ -387,6 +390,11 @@ def main_head(job: Job) -> Head:
     offline training.
     """
     return "multi" if job.task_aware else "single"
+
+
+def note_row(job: Job, tasks_seen: int, note: str, **columns: str) -> Row:
+    """Return a row of the table `notes` on a job's network after some tasks."""
+    return {**job.columns, "tasks_seen": tasks_seen, "note": note, **columns}
 
 
 def count_trainings(jobs: Iterable[Job]) -> int:

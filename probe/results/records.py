@@ -6,12 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from probe.arrays import Arrays
 from probe.by_layer.jobs import Job, jobs_of, keys_of
 from probe.by_layer.measurement import HALF, Measurements, from_arrays, to_arrays
 from probe.by_layer.plan import CONTROLS, Plan
 from probe.immutable import immutable
+from probe.results.predictions import Predictions
 from probe.results.run_directory import read_plan, store_of
 
 COLUMNS = (
@@ -56,6 +57,13 @@ class Records:
         one_run = len(runs) == len(self.plan.orders) == 1
         return one_run and same_weights and bool(runs[0].weight_hashes)
 
+    def predictions(self) -> Predictions:
+        """Return the predictions in the measurements."""
+        return Predictions.of(
+            self.plan,
+            ((job, self.measurements[job.name]) for job in jobs_of(self.plan)),
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return the predictions as a frame, see `probe.predictions`."""
         frames = [frame for job in jobs_of(self.plan) for frame in self._frames(job)]
@@ -92,7 +100,7 @@ class Records:
                 }
                 yield pd.DataFrame(columns, columns=COLUMNS)
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> Arrays:
         """Return the measurements as arrays, by job and name; `from_saved` is the inverse."""
         return {
             f"{job}/{name}": array
@@ -101,9 +109,7 @@ class Records:
         }
 
     @classmethod
-    def from_saved(
-        cls, plan: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-    ) -> Self:
+    def from_saved(cls, plan: Mapping[str, Any], arrays: Arrays) -> Self:
         """Read records from a plan's JSON values and the arrays of `to_arrays`.
 
         Args:
@@ -117,7 +123,7 @@ class Records:
             KeyError, ValueError, TypeError, IndexError: The values are damaged or
                 inconsistent.
         """
-        by_job: dict[str, dict[str, NDArray[Any]]] = {}
+        by_job: dict[str, Arrays] = {}
         for path, array in arrays.items():
             job, _, name = path.partition("/")
             by_job.setdefault(job, {})[name] = array

@@ -10,7 +10,7 @@ from itertools import combinations
 
 from probe.by_layer.jobs import Job
 from probe.by_layer.plan import OFFLINE, Plan
-from probe.results.predictions import Predictions
+from probe.results.predictions import Predictions, note_row
 from probe.results.statements import Doubts
 from probe.stored_names import compared_step
 from probe.tables.schemas import Row
@@ -58,14 +58,14 @@ def repeated_networks(
             on_ceiling.add(learner)
         for first, second in combinations(jobs, 2):
             if _are_equal(predictions, first, second):
-                notes.append(_note(second, EQUAL.format(first.seed)))
+                notes.append(note_row(second, second.last, EQUAL.format(first.seed)))
                 equal.add(learner)
     return notes, replace(
         doubts,
-        equal=frozenset(equal),
-        on_ceiling=frozenset(on_ceiling),
-        unchanged=frozenset(unchanged),
-        motionless=frozenset(motionless),
+        equal=equal,
+        on_ceiling=on_ceiling,
+        unchanged=unchanged,
+        motionless=motionless,
     )
 
 
@@ -92,18 +92,10 @@ def _unchanged_features(
             since[feature] = min(step for step, equal in is_equal.items() if equal)
     if unchanged == features and _predicts_the_same(predictions, job):
         unchanged.append(output)
-    notes = [_note(job, UNCHANGED, feature) for feature in unchanged]
-    notes += [_note(job, SINCE.format(step), name) for name, step in since.items()]
+    texts = dict.fromkeys(unchanged, UNCHANGED)
+    texts |= {feature: SINCE.format(step) for feature, step in since.items()}
+    notes = [note_row(job, job.last, text, feature=f) for f, text in texts.items()]
     return set(unchanged), notes
-
-
-def _note(job: Job, text: str, feature: str = "") -> Row:
-    return {
-        **job.columns,
-        "feature": feature,
-        "tasks_seen": job.last,
-        "note": text,
-    }
 
 
 def _tests(predictions: Predictions, job: Job) -> list[bytes]:

@@ -14,10 +14,9 @@ import json
 from collections.abc import Iterator, Sequence
 from os.path import isfile
 from pathlib import Path
-from typing import Any
 
 from probe.by_layer.code import code_hash
-from probe.by_layer.fingerprint import RESULTS_VERSION
+from probe.by_layer.fingerprint import RESULTS_VERSION, Record
 from probe.by_layer.jobs import Job, jobs_of, keys_of
 from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
@@ -333,7 +332,7 @@ def _jobs(jobs: Sequence[object]) -> str:
     return f"{len(jobs)} job{'s' * (len(jobs) > 1)}"
 
 
-def _description(root: Path) -> dict[str, Any]:
+def _description(root: Path) -> Record:
     """Return the unchecked description of a study, empty if it cannot be read."""
     try:
         record = json.loads(content_of(root / _DESCRIPTION))

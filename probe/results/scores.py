@@ -199,8 +199,7 @@ def _murata(predictions: Predictions, job: Job, peers: _Peers) -> _Values:
     # Offline compared with itself would forget nothing, by definition.
     if offline is not None and offline is not job:
         # A task-aware learner is compared with a control that is task-aware, too.
-        outputs = predictions.outputs.get((offline.name, main_head(job)), {})
-        ceiling = outputs.get(offline.last)
+        ceiling = predictions.output(offline, main_head(job)).get(offline.last)
     for feature, row in predictions.retrained_rows(job).items():
         pra = predictions.pra[row]
         yield _Name("", "murata", f"pra[{feature}]"), pra
@@ -227,7 +226,7 @@ def _of_outputs(
             continue
         ideal = None
         if offline:
-            final = predictions.outputs.get((offline.name, head), {}).get(offline.last)
+            final = predictions.output(offline, head).get(offline.last)
             # `offline` has the tasks in base order. An accuracy of 0 is no ideal.
             ideal = _ideal(predictions, final, job)
         card = scorecard(

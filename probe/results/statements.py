@@ -5,7 +5,7 @@ The first reason that holds decides a verdict; without one, the interval does.
 are of the layer itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import pandas as pd
@@ -39,12 +39,12 @@ class Doubts:
         near_chance: The learners that have a run near chance on its first task.
     """
 
-    equal: frozenset[str] = frozenset()
-    on_ceiling: frozenset[str] = frozenset()
-    unchanged: frozenset[tuple[str, str]] = frozenset()
-    motionless: frozenset[str] = frozenset()
+    equal: Set[str] = frozenset()
+    on_ceiling: Set[str] = frozenset()
+    unchanged: Set[tuple[str, str]] = frozenset()
+    motionless: Set[str] = frozenset()
     above_ceiling: bool = False
-    near_chance: frozenset[str] = frozenset()
+    near_chance: Set[str] = frozenset()
 
 
 _NONE = Doubts()
@@ -52,48 +52,31 @@ _NONE = Doubts()
 _OF_CEILING = ("below_ceiling", "learns_less")
 _AT_OUTPUT = ("below_ceiling", "forgets")
 
-_Holds = Callable[[Layer, str, Doubts], bool]
 
-
-def _is_equal(layer: Layer, statement: str, doubts: Doubts) -> bool:
-    is_ceiling = layer.learner in doubts.on_ceiling and statement in _OF_CEILING
-    return is_ceiling or layer.learner in doubts.equal
-
-
-def _is_unchanged(layer: Layer, statement: str, doubts: Doubts) -> bool:
-    if layer.learner in doubts.motionless:
-        return True
-    key = layer.learner, layer.feature
-    return statement == "forgets" and key in doubts.unchanged
-
-
-def _has_no_ceiling(layer: Layer, statement: str, doubts: Doubts) -> bool:
+def _reasons(layer: Layer, statement: str, doubts: Doubts) -> Iterator[str]:
+    """Yield the reasons to withhold a statement; the first decides the verdict."""
+    learner = layer.learner
+    is_ceiling = learner in doubts.on_ceiling and statement in _OF_CEILING
+    if is_ceiling or learner in doubts.equal:
+        yield "equal seeds"
+    is_unchanged = (learner, layer.feature) in doubts.unchanged
+    if learner in doubts.motionless or (statement == "forgets" and is_unchanged):
+        yield "unchanged"
     # A doubtful output says nothing of hidden layers.
-    return doubts.above_ceiling and layer.chance is not None and statement != "forgets"
+    if layer.chance is not None:
+        if doubts.above_ceiling and statement != "forgets":
+            yield "no ceiling"
+        if learner in doubts.near_chance:
+            yield "near chance"
+    if not layer.converged:
+        yield "not converged"
+    if _is_still_moving(layer, statement):
+        yield "still moving"
 
 
-def _is_near_chance(layer: Layer, statement: str, doubts: Doubts) -> bool:
-    return layer.chance is not None and layer.learner in doubts.near_chance
-
-
-def _is_not_converged(layer: Layer, statement: str, doubts: Doubts) -> bool:
-    return not layer.converged
-
-
-def _is_still_moving(layer: Layer, statement: str, doubts: Doubts) -> bool:
+def _is_still_moving(layer: Layer, statement: str) -> bool:
     drift = layer.quantities.get((f"{STATEMENTS[statement]}_drift", None))
     return drift is not None and (drift.low > MARGIN or drift.high < -MARGIN)
-
-
-REASONS: Mapping[str, _Holds] = {
-    "equal seeds": _is_equal,
-    "unchanged": _is_unchanged,
-    "no ceiling": _has_no_ceiling,
-    "near chance": _is_near_chance,
-    "not converged": _is_not_converged,
-    "still moving": _is_still_moving,
-}
-"""The reasons to withhold a statement, by the verdict then; the first that holds decides."""
 
 
 def verdict_of(
@@ -115,10 +98,8 @@ def verdict_of(
     Returns:
         A reason, or `yes`, `no` or `open` by the interval.
     """
-    for reason, holds in REASONS.items():
-        if holds(layer, statement, doubts):
-            return reason
-    return beyond_margin(estimate, margin)
+    reasons = _reasons(layer, statement, doubts)
+    return next(reasons, beyond_margin(estimate, margin))
 
 
 def statement_rows(layer: Layer, doubts: Doubts) -> Iterator[Row]:
@@ -128,13 +109,7 @@ def statement_rows(layer: Layer, doubts: Doubts) -> Iterator[Row]:
             **layer.columns,
             **columns_of(STATEMENTS[name], None, estimate),
             "statement": name,
-            "verdict": verdict_of(
-                layer,
-                name,
-                estimate,
-                margin,
-                doubts,
-            ),
+            "verdict": verdict_of(layer, name, estimate, margin, doubts),
             "margin": margin,
         }
 

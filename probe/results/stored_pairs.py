@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from probe.analysis.variance import Floats
+from probe.arrays import Array, Bools, Floats
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Measurement
 from probe.immutable import immutable
@@ -62,7 +60,7 @@ class StoredPair:
         return law_failure(saved[compared], put_back[compared], self.rewound.notes)
 
     @property
-    def predicted(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def predicted(self) -> tuple[Array, Array]:
         """The predicted classes, (N,): with all blocks put back, and with none."""
         by_blocks = self.rewound.predicted
         everything = max(by_blocks, key=lambda name: len(blocks_in(name)))
@@ -98,7 +96,7 @@ class StoredPair:
         )
 
     @property
-    def of_task(self) -> NDArray[np.bool_]:
+    def of_task(self) -> Bools:
         """Whether each test example is of the earlier network's task."""
         return np.asarray(self.rewound.test.tasks == self.job.tasks[self.j - 1])
 

@@ -6,14 +6,13 @@ results, and nothing of earlier settings. The same results give the same bytes; 
 times differ from run to run. Figures are drawn from the tables only.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from probe.analysis.statements import STUCK
-from probe.analysis.variance import Floats
+from probe.arrays import Floats
 from probe.by_layer.jobs import Job, jobs_of, readout_keys
 from probe.by_layer.measurement import Key, Measurements, TrainingCost
 from probe.by_layer.plan import Plan
@@ -26,7 +25,7 @@ from probe.notes import constant
 from probe.results.causes import cause_rows, withheld_notes
 from probe.results.controls import control_rows
 from probe.results.layers import layers_of
-from probe.results.predictions import Predictions, main_head
+from probe.results.predictions import Predictions, main_head, note_row
 from probe.results.repeats import repeated_networks
 from probe.results.run_directory import describe, store_of
 from probe.results.scores import metric_rows, user_scores
@@ -136,7 +135,7 @@ def tables_of(predictions: Predictions, metrics: Iterable[MetricEntry] = ()) -> 
 
 
 def _cause_rows(
-    predictions: Predictions, pairs: StoredPairs, repeating: frozenset[str]
+    predictions: Predictions, pairs: StoredPairs, repeating: Set[str]
 ) -> Iterator[Row]:
     """Yield the causes of every learner but those whose networks repeat one another."""
     for learner, jobs in predictions.by_learner().items():
@@ -203,7 +202,7 @@ def measured_rows(predictions: Predictions, job: Job) -> Iterator[Row]:
     *_, output = features = predictions.features(job)
     # R, once for each head of the report.
     for head in plan.report.heads:
-        for tasks_seen, row in predictions.outputs.get((job.name, head), {}).items():
+        for tasks_seen, row in predictions.output(job, head).items():
             cell = study | {
                 "metric": "accuracy",
                 "tasks_seen": tasks_seen,
@@ -227,13 +226,13 @@ def measured_rows(predictions: Predictions, job: Job) -> Iterator[Row]:
         yield from _by_task(cell, predictions, job, predictions.f1[row])
 
 
-def _columns(key: Key, features: Sequence[str]) -> dict[str, Any]:
+def _columns(key: Key, features: Sequence[str]) -> Row:
     """Return the columns that name a network and its feature."""
     return _place(key) | {"depth": 1 + features.index(key.feature)}
 
 
 def _by_task(
-    cell: dict[str, Any], predictions: Predictions, job: Job, values: Floats
+    cell: Row, predictions: Predictions, job: Job, values: Floats
 ) -> Iterator[Row]:
     """Yield a row for each task's value, (T,), with its name and position in the order."""
     names = predictions.names(job)
@@ -282,7 +281,7 @@ def _epoch_rows(predictions: Predictions) -> Iterator[Row]:
                 yield row | {"epoch": epoch, "loss": loss, "accuracy": accuracy}
 
 
-def _place(key: Key) -> dict[str, Any]:
+def _place(key: Key) -> Row:
     return {"tasks_seen": key.tasks_seen, "feature": key.feature}
 
 
@@ -290,7 +289,7 @@ def _notes(predictions: Predictions, metrics: Iterable[MetricEntry]) -> Iterator
     """Yield a row for each note on jobs' measurements, those on the learner first."""
     for job in predictions.runs:
         for tasks_seen, note in _output_notes(predictions, job, metrics):
-            yield {**job.columns, "tasks_seen": tasks_seen, "note": note}
+            yield note_row(job, tasks_seen, note)
         for key, values in predictions.diagnostics(job).items():
             row = job.columns | _place(key)
             if not values:
@@ -340,9 +339,5 @@ def _notes_on_spread(predictions: Predictions) -> Iterator[Row]:
             steps = {key.tasks_seen for key in of_readout} - {0}
             is_partial = 0 < len(steps) < len(learned) and not job.offline
             if readout.steps == "spread" and is_partial:
-                yield {
-                    **job.columns,
-                    "readout": name,
-                    "tasks_seen": job.last,
-                    "note": _SPREAD.format(len(steps), len(learned)),
-                }
+                note = _SPREAD.format(len(steps), len(learned))
+                yield note_row(job, job.last, note, readout=name)

@@ -8,7 +8,7 @@ from probe.analysis.intervals import half_width
 from probe.analysis.statements import FEWEST
 from probe.by_layer.jobs import Job
 from probe.by_layer.plan import OFFLINE
-from probe.results.predictions import Predictions, main_head
+from probe.results.predictions import JobsOfLearner, Predictions, main_head, note_row
 from probe.results.statements import Doubts
 from probe.tables.schemas import Row
 
@@ -42,10 +42,10 @@ def check_trainings(predictions: Predictions) -> tuple[list[Row], Doubts]:
                 f"its accuracy on {tasks} is near chance: train it longer, or check "
                 f"{_CHECK}"
             )
-            notes.append(_note(job, tasks_seen, text))
+            notes.append(note_row(job, tasks_seen, text))
         middle = medians.get(job.learner, 0.0)
         if middle > _DOUBTFUL and _above_chance(predictions, job) < middle / 2:
-            notes.append(_note(job, job.last, _COLLAPSED))
+            notes.append(note_row(job, job.last, _COLLAPSED))
         elif 1 in near_chance and not job.offline:
             doubtful.add(job.learner)
     above = _runs_above_offline(predictions)
@@ -55,12 +55,8 @@ def check_trainings(predictions: Predictions) -> tuple[list[Row], Doubts]:
                 f"it is less accurate than {learner}, which joint training should "
                 f"not be: check {_CHECK} of both"
             )
-            notes.append(_note(offline, offline.last, text))
-    return notes, Doubts(near_chance=frozenset(doubtful), above_ceiling=bool(above))
-
-
-def _note(job: Job, tasks_seen: int, text: str) -> Row:
-    return {**job.columns, "tasks_seen": tasks_seen, "note": text}
+            notes.append(note_row(offline, offline.last, text))
+    return notes, Doubts(near_chance=doubtful, above_ceiling=bool(above))
 
 
 _CHECK = "labels, input scaling and task order"
@@ -85,7 +81,7 @@ def _near_chance(predictions: Predictions, job: Job) -> list[int]:
     return near
 
 
-def _runs_above_offline(predictions: Predictions) -> dict[str, list[Job]]:
+def _runs_above_offline(predictions: Predictions) -> JobsOfLearner:
     """Return learners that are more accurate than offline training, with its runs below them.
 
     The accuracy is over all tasks. It must be above by the 95 % interval of the
@@ -102,7 +98,7 @@ def _runs_above_offline(predictions: Predictions) -> dict[str, list[Job]]:
         for job in predictions.runs
         if job.kind == OFFLINE and job.name in pra_of_run
     }
-    above: dict[str, list[Job]] = {}
+    above: JobsOfLearner = {}
     for learner, jobs in predictions.by_learner().items():
         pra_by_seed: dict[int, list[float]] = {}
         for job in jobs:

@@ -1,13 +1,15 @@
 """Blocks: the parameters, buffers and attributes of a network, parted by its features."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import field
+from functools import cached_property
 from typing import Self
 
 import torch
 from torch import Tensor, nn
 
+from probe.batch import Named
 from probe.cut.interface import CutFacts
 from probe.errors import InputError
 from probe.immutable import immutable
@@ -21,7 +23,7 @@ from probe.rewinding.attributes import (
 
 UNREAD = "num_batches_tracked"  # of batch norm, which eval mode never reads
 
-Blocks = Mapping[str, tuple[str, ...]]
+Blocks = dict[str, tuple[str, ...]]
 """The names of the tensors of each block, by the feature at its end, by depth."""
 
 
@@ -50,7 +52,7 @@ class Earlier:
             back.
     """
 
-    state: Mapping[str, Tensor]
+    state: Named
     attributes: Values = field(default_factory=dict)
     others: tuple[str, ...] = ()
 
@@ -84,7 +86,7 @@ def blocks_of(model: nn.Module, cuts: Iterable[CutFacts], output: str) -> Blocks
     """
     cuts = sorted(cuts, key=lambda cut: cut.position)
     remaining = {group[0]: group for group in state_groups(model)}
-    blocks: dict[str, tuple[str, ...]] = {}
+    blocks: Blocks = {}
     for cut in cuts:
         frozen = set(cut.frozen)
         blocks[cut.name] = tuple(
@@ -95,7 +97,7 @@ def blocks_of(model: nn.Module, cuts: Iterable[CutFacts], output: str) -> Blocks
     # Nothing depends on the weights of an adapter that is not active.
     parameters = dict(model.named_parameters(remove_duplicate=False))
     unread = parameters.keys() - {name for cut in cuts for name in cut.trained}
-    rest: dict[str, tuple[str, ...]] = {output: ()}
+    rest: Blocks = {output: ()}
     for name, names in remaining.items():
         block = None
         if unread.issuperset(names):
@@ -159,6 +161,38 @@ def _block_around(name: str, blocks: Blocks) -> str | None:
     return None
 
 
+@immutable(eq=False)
+class Change:
+    """The change of a network since an earlier one, by blocks.
+
+    Attributes:
+        earlier: The earlier network.
+        last: The last network, which is as before after blocks were put back.
+        blocks: Its blocks.
+    """
+
+    earlier: nn.Module
+    last: nn.Module
+    blocks: Blocks
+
+    @cached_property
+    def before(self) -> Earlier:
+        """The earlier network, as it is put back."""
+        return Earlier.of(self.earlier, self.last)
+
+    @cached_property
+    def changed(self) -> dict[str, Changed]:
+        """The blocks that have changed."""
+        return changed_blocks(self.blocks, self.before, self.last)
+
+    def rewound(
+        self, names: Iterable[str], grown: bool = True
+    ) -> AbstractContextManager[None]:
+        """Put blocks that have changed into the last network within the `with` statement."""
+        contents = [self.changed[name] for name in names]
+        return rewound(self.last, contents, self.before, grown)
+
+
 @contextmanager
 def rewound(
     model: nn.Module, contents: Iterable[Changed], before: Earlier, grown: bool = True
@@ -184,8 +218,8 @@ def rewound(
     buffers = {
         n: t.clone() for n, t in state.items() if not isinstance(t, nn.Parameter)
     }
-    present: dict[str, Tensor] = {}
-    earlier: dict[str, Tensor] = {}
+    present: Named = {}
+    earlier: Named = {}
     attributes: dict[Attribute, object] = {}
     for content in contents:
         attributes |= {key: before.attributes[key] for key in content.attributes}

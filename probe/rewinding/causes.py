@@ -125,11 +125,11 @@ def causes(
         raise InputError(
             "causes has no task ids: use analyze, or a score that knows the task"
         )
-    test = [as_pair(pair, f"test of task {k}", score) for k, pair in enumerate(test, 1)]
+    data = [as_pair(pair, f"test of task {k}", score) for k, pair in enumerate(test, 1)]
     by_seed = [
-        _check_networks(networks, len(test)) for networks in _by_seed(model.network)
+        _check_networks(networks, len(data)) for networks in _by_seed(model.network)
     ]
-    tests = Tests(model=model, score=score, data=test, batch_size=batch_size)
+    tests = Tests(model=model, score=score, data=data, batch_size=batch_size)
     results = [_positions(networks, tests, features, hybrids) for networks in by_seed]
     runs = [positions for positions, _ in results]
     *_, blocks = results[-1]
@@ -238,6 +238,7 @@ def _positions(
         two = TwoNetworks(
             earlier=copies[j],
             last=last,
+            blocks=parts.blocks,
             parts=parts,
             tests=tests,
             task=j,

@@ -12,11 +12,12 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from probe.batch import Named
 from probe.cut.interface import CutFacts, TensorFacts
 from probe.cut.model_call import without_fast_path
 from probe.immutable import immutable
 from probe.modules import layer, tap, tensors_in
-from probe.rewinding.blocks import Changed, Earlier, rewound
+from probe.rewinding.blocks import Change
 
 OUTPUT = ""
 """The name of the network's output among its units."""
@@ -126,29 +127,23 @@ class Comparison:
     A block of the last network gets the same inputs as in the earlier network.
 
     Attributes:
-        model: The last network, which is as before afterwards.
-        earlier: The earlier network.
-        before: The earlier network, as it is put back.
-        changed: The blocks that have changed.
+        change: The two networks, and the blocks.
         facts: The facts on the cut at each hidden feature, by depth.
         run: Function that calls a network in eval mode on examples of the earlier task,
             and returns its logits.
     """
 
-    model: nn.Module
-    earlier: nn.Module
-    before: Earlier
-    changed: Mapping[str, Changed]
+    change: Change
     facts: Mapping[str, CutFacts]
     run: Callable[[nn.Module], Tensor]
 
     def relations(self) -> dict[str, Relation]:
         """Return the relation of each hidden block that has changed, if its units have an axis."""
         features = list(self.facts)
-        reference = self._units(self.earlier, features)
+        reference = self._units(self.change.earlier, features)
         relations: dict[str, Relation] = {}
         for depth, feature in enumerate(features):
-            if feature not in self.changed or feature not in reference:
+            if feature not in self.change.changed or feature not in reference:
                 continue
             earlier = reference[feature]
             units = self._after(features[:depth], feature).get(feature)
@@ -177,13 +172,13 @@ class Comparison:
         order: Tensor,
         put_back: Sequence[str],
         following: str,
-        reference: Mapping[str, Tensor],
+        reference: Named,
     ) -> bool:
         """Return whether the next block does better with the units of a block in another order.
 
         order: for each unit of the earlier network the unit of the last one, (U,).
         """
-        module = layer(self.model, put_back[-1].partition("#")[0])
+        module = layer(self.change.last, put_back[-1].partition("#")[0])
         tensor = self.facts[put_back[-1]].value[0]
         as_it_is = self._after(put_back, following).get(following)
 
@@ -204,17 +199,17 @@ class Comparison:
         after = _agreement(correlations(expected, in_order))
         return after > before + _BETTER
 
-    def _after(self, put_back: Sequence[str], feature: str) -> dict[str, Tensor]:
+    def _after(self, put_back: Sequence[str], feature: str) -> Named:
         """Return the units of a feature with blocks of the earlier network put back."""
-        contents = [self.changed[name] for name in put_back if name in self.changed]
-        with rewound(self.model, contents, self.before):
-            return self._units(self.model, [feature] if feature != OUTPUT else [])
+        change = self.change
+        with change.rewound(filter(change.changed.__contains__, put_back)):
+            return self._units(change.last, [feature] if feature != OUTPUT else [])
 
     def _units(
         self,
         model: nn.Module,
         features: Sequence[str],
-    ) -> dict[str, Tensor]:
+    ) -> Named:
         """Return the units of features, (M, U), and of the output."""
         outputs: dict[str, list[list[Tensor]]] = {}
         modules = [name.partition("#")[0] for name in features]

@@ -6,14 +6,11 @@ from typing import Any, TypeGuard
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
-from probe.batch import Value, check_finite, check_value, tensors
+from probe.batch import Value, check_finite, check_value, length, tensors
 from probe.errors import InputError, located
 from probe.examples import Examples
 from probe.reading.item_format import pair
-from probe.rewinding.scoring import Score
-
-Pair = tuple[Value, Tensor]
-"""Inputs, one or more tensors (N, ...), and labels or targets (N, ...)."""
+from probe.rewinding.scoring import Pair, Score
 
 LABELS = ("label", "labels", "y")
 """The names of labels in a mapping of tensors."""
@@ -56,8 +53,8 @@ def as_pair(data: Any, name: str, score: Score = "accuracy") -> Pair:
         y = examples.y
     check_value(x, f"x of {name}")
     check_value(y, f"y of {name}")
-    inputs = len(tensors(x)[0])
-    labels = len(tensors(y)[0])
+    inputs = length(x)
+    labels = length(y)
     if inputs != labels or labels < 2:
         sizes = f"{inputs} inputs and {labels} labels"
         raise InputError(f"{name} has {sizes}: give equally many, 2 or more")

@@ -12,7 +12,6 @@ from statistics import fmean
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe.analysis.intervals import (
     Estimate,
@@ -22,7 +21,8 @@ from probe.analysis.intervals import (
 )
 from probe.analysis.statements import FEWEST
 from probe.analysis.task_positions import TaskPosition, at_position, average_over
-from probe.analysis.variance import Design, Floats
+from probe.analysis.variance import Design
+from probe.arrays import Floats, Ints
 from probe.immutable import immutable
 from probe.rewinding.verdicts import Shown, verdict
 from probe.tables.schemas import NETWORK, TRAINING, Row
@@ -74,7 +74,7 @@ class Quantities:
             withheld="; ".join(reasons),
         )
 
-    def by_block(self, examples: NDArray[np.integer]) -> Iterator[dict[str, Any]]:
+    def by_block(self, examples: Ints) -> Iterator[dict[str, Any]]:
         """Yield what the change of each block did to some examples of a single network, as columns.
 
         Nothing is yielded where anything is withheld.
@@ -106,8 +106,8 @@ class Estimation:
         trainings: The number of different trainings among the seeds.
     """
 
-    tasks: NDArray[np.integer]
-    orders: NDArray[np.integer]
+    tasks: Ints
+    orders: Ints
     is_accuracy: bool
     margin: float
     trainings: int

@@ -23,12 +23,11 @@ from statistics import fmean
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
-from torch import nn
 
+from probe.arrays import Bools, Floats
 from probe.immutable import immutable
-from probe.rewinding.blocks import Blocks, Earlier, changed_blocks, rewound
-from probe.rewinding.shapley import EXACT, Coalitions, Floats
+from probe.rewinding.blocks import Change
+from probe.rewinding.shapley import EXACT, Coalitions
 
 Tested = TypeVar("Tested")
 Names = tuple[str, ...]
@@ -36,9 +35,7 @@ Names = tuple[str, ...]
 
 
 def rewind(
-    model: nn.Module,
-    before: Earlier,
-    blocks: Blocks,
+    change: Change,
     test: Callable[[bool], Tested],
     limit: int = EXACT,
     as_it_is: Tested | None = None,
@@ -48,9 +45,7 @@ def rewind(
     """Test a network with sets of its blocks put back to an earlier network's.
 
     Args:
-        model: The last network, which is as before afterwards.
-        before: The earlier network.
-        blocks: The blocks of the network.
+        change: The two networks, and the blocks.
         test: Function that tests the network on the examples of the earlier task or, if
             its flag is set, of all tasks. It is set where at most one block is put back.
         limit: The number of sets up to which all are tested, see `Coalitions`.
@@ -61,15 +56,14 @@ def rewind(
     Returns:
         The results by set of blocks, of those that have changed.
     """
-    changed = changed_blocks(blocks, before, model)
-    sets = sets_of(changed, limit, seed)
+    sets = sets_of(change.changed, limit, seed)
     results = {}
     for number in progress(range(len(sets))):
         names = sets[number]
         if not names and as_it_is is not None:
             results[names] = as_it_is
             continue
-        with rewound(model, [changed[name] for name in names], before):
+        with change.rewound(names):
             results[names] = test(len(names) < 2)
     return results
 
@@ -101,7 +95,7 @@ class Rewinding:
     """
 
     scores: Mapping[Names, Floats]
-    of_task: NDArray[np.bool_]
+    of_task: Bools
     limit: int = EXACT
     seed: int = 0
 

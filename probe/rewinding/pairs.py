@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from probe.arrays import Floats
 from probe.rewinding.estimates import Quantities
 from probe.rewinding.hybrids import Rewinding
-from probe.rewinding.shapley import Floats
 from probe.tables.note_text import listed
 
 DEFICIT = 0.3

@@ -113,7 +113,7 @@ def matched_blocks(network: nn.Module, patterns: Patterns) -> Blocks:
     remaining = [
         aliases for aliases in state_groups(network) if not aliases[0].endswith(UNREAD)
     ]
-    blocks: dict[str, tuple[str, ...]] = {}
+    blocks: Blocks = {}
     for block, choice in patterns.items():
         globs = [choice] if isinstance(choice, str) else list(choice)
         names = [aliases[0] for aliases in remaining if _matches(aliases, globs)]
@@ -149,7 +149,7 @@ def _recurrent_layers(network: nn.Module, blocks: Blocks) -> Blocks:
             for name, _ in module.named_parameters(prefix=path):
                 if layer := _LAYER.search(name):
                     layer_of[name] = f"{path or 'rnn'} layer {int(layer[1]) + 1}"
-    by_layer: dict[str, tuple[str, ...]] = {}
+    by_layer: Blocks = {}
     for block, names in blocks.items():
         for name in names:
             part = layer_of.get(name, block)

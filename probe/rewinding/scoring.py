@@ -7,11 +7,11 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from probe.batch import Value, first, gather, mapped, tensors, varied
+from probe.arrays import Floats, Ints
+from probe.batch import Value, first, gather, length, mapped, tensors, varied
 from probe.cut.model_call import explained, without_fast_path
 from probe.errors import InputError
 from probe.examples import Labeled
@@ -19,7 +19,6 @@ from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import device_of, kept_state, mode
 from probe.reading.item_format import remedy_for
-from probe.rewinding.shapley import Floats
 from probe.seeding import every_global_stream, stream
 from probe.training.evaluation import (
     ONE_OUTPUT,
@@ -30,6 +29,9 @@ from probe.training.evaluation import (
     predict_each,
 )
 from probe.training.precision import products
+
+Pair = tuple[Value, Tensor]
+"""Inputs, one or more tensors (N, ...), and labels or targets (N, ...)."""
 
 ScoreName = Literal["accuracy", "loss", "squared_error"]
 
@@ -104,13 +106,13 @@ class Tests:
 
     model: Model
     score: Score
-    data: Sequence[tuple[Value, Value]]
+    data: Sequence[Pair]
     batch_size: int | None = None
 
     @cached_property
-    def task_of(self) -> NDArray[np.int64]:
+    def task_of(self) -> Ints:
         """The task of each of the N examples, from 0, (N,)."""
-        sizes = [len(tensors(x)[0]) for x, _ in self.data]
+        sizes = [length(x) for x, _ in self.data]
         return np.repeat(np.arange(len(self.data)), sizes)
 
     def logits(self, network: nn.Module, position: int, count: int = _MOST) -> Tensor:
@@ -151,7 +153,7 @@ class Tests:
                     self._check(network, x, y, checks_labels=position is None)
 
     def _check(
-        self, network: nn.Module, x: Value, y: Value, *, checks_labels: bool
+        self, network: nn.Module, x: Value, y: Tensor, *, checks_labels: bool
     ) -> None:
         """Check that a user's score repeats; else check the logits and, if asked, the labels."""
         if callable(self.score):
@@ -163,7 +165,7 @@ class Tests:
                 "seed what the score draws, and reset a state in it",
             )
             return
-        labels = cast(Tensor, y).to(tensors(x)[0].device)
+        labels = y.to(tensors(x)[0].device)
 
         def logits(batch: Value) -> Tensor:
             outputs = self._outputs(network, on_device_of(network, batch))
@@ -229,7 +231,7 @@ class Tests:
         Raises:
             InputError: A score is not a finite number.
         """
-        count = len(tensors(x)[0])
+        count = length(x)
         if callable(self.score):
             values = self.score(network, x, y)
         else:

@@ -9,11 +9,12 @@ from itertools import accumulate
 from math import factorial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from probe.arrays import Floats, Ints
 from probe.immutable import immutable
 
-Floats = NDArray[np.float64]
+Values = Mapping[int, Floats]
+"""The values of coalitions, each (N,), by the bits of their players."""
 
 EXACT = 256
 """The coalitions up to which all are evaluated by default: those of 8 players."""
@@ -52,7 +53,7 @@ class Coalitions:
         return 1 << self.players <= self.limit
 
     @cached_property
-    def orders(self) -> NDArray[np.int64]:
+    def orders(self) -> Ints:
         """The random orders, (2 P, m), each followed by its reverse."""
         m = self.players
         pairs = 0
@@ -77,7 +78,7 @@ class Coalitions:
             masks |= {1 << k, every ^ (1 << k)}
         return sorted(masks.union(*map(_chain, self.orders)))
 
-    def attributed(self, values: Mapping[int, Floats]) -> Floats:
+    def attributed(self, values: Values) -> Floats:
         """Return the share of each player, (m, n); they add up to what all gain together.
 
         Args:
@@ -96,7 +97,7 @@ class Coalitions:
                     total[k] += weight * (values[mask | 1 << k] - values[mask])
         return total / factorial(m)
 
-    def error(self, values: Mapping[int, Floats]) -> Floats:
+    def error(self, values: Values) -> Floats:
         """Return the standard error that drawing orders adds to each player's mean share, (m,).
 
         It follows from how the mean shares differ between the P pairs of orders, and is
@@ -111,14 +112,14 @@ class Coalitions:
         variance = means.var(axis=0, ddof=1).mean()
         return np.full(self.players, np.sqrt(variance / len(means)))
 
-    def alone(self, values: Mapping[int, Floats]) -> Floats:
+    def alone(self, values: Values) -> Floats:
         """Return what each player gains without the others, (m, n)."""
         gains = np.zeros((self.players, len(values[0])))
         for k in range(self.players):
             gains[k] = values[1 << k] - values[0]
         return gains
 
-    def last(self, values: Mapping[int, Floats]) -> Floats:
+    def last(self, values: Values) -> Floats:
         """Return what is lost if each player leaves all others, (m, n)."""
         every = 2**self.players - 1
         losses = np.zeros((self.players, len(values[every])))
@@ -126,7 +127,7 @@ class Coalitions:
             losses[k] = values[every] - values[every ^ (1 << k)]
         return losses
 
-    def _by_pair(self, values: Mapping[int, Floats]) -> Floats:
+    def _by_pair(self, values: Values) -> Floats:
         """Return the mean share of each player in each pair of orders, (P, m, n)."""
         shares = []
         for order in self.orders:
@@ -138,6 +139,6 @@ class Coalitions:
         return np.asarray(pairs.mean(axis=1))
 
 
-def _chain(order: Sequence[int] | NDArray[np.int64]) -> list[int]:
+def _chain(order: Sequence[int] | Ints) -> list[int]:
     """Return the coalitions as players join in an order, from the first player's own to all."""
     return list(accumulate((1 << int(k) for k in order), int.__or__))

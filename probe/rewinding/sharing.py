@@ -1,12 +1,12 @@
 """Passes of a network with sets of its blocks put back that share their beginnings."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from probe.batch import Value, identical, mapped
 from probe.cut.interface import Cut
@@ -19,7 +19,7 @@ from probe.rewinding.attributes import (
     attributes_of,
     set_attributes,
 )
-from probe.rewinding.blocks import Changed, Earlier, rewound
+from probe.rewinding.blocks import Change
 from probe.rewinding.hybrids import Names
 
 Tested = TypeVar("Tested")
@@ -33,16 +33,12 @@ class SharedPasses:
     """Passes of a network in eval mode with sets of its blocks put back.
 
     Attributes:
-        model: The last network, which is as before afterwards.
-        before: The earlier network.
-        changed: The blocks that have changed, by depth.
+        change: The two networks, and the blocks by depth.
         starts: The values at which passes may start.
         run: Function that runs the last network on a batch.
     """
 
-    model: nn.Module
-    before: Earlier
-    changed: Mapping[str, Changed]
+    change: Change
     starts: Starts
     run: Callable[[Value], Tensor]
 
@@ -56,14 +52,14 @@ class SharedPasses:
         Args:
             few: The examples, (n, ...).
         """
-        if any(block.attributes for block in self.changed.values()):
+        if any(block.attributes for block in self.change.changed.values()):
             return False
         with self._attributes_restored():
-            passes = Passes(self.starts, self.model, self.run, few)
-            sets = [(name,) for name in self.changed]
+            passes = self._passes(few)
+            sets = [(name,) for name in self.change.changed]
             for names in self.by_beginning([(), *sets]):
                 logits = self._logits(passes, names)
-                with self._put_back(names):
+                with self.change.rewound(names):
                     if not identical(logits, self.run(mapped(few, torch.clone))):
                         return False
             return passes.saves_work
@@ -71,7 +67,9 @@ class SharedPasses:
 
     def by_beginning(self, sets: Iterable[Names]) -> list[Names]:
         """Sort sets of blocks so that sets with the same first blocks follow each other."""
-        return sorted(sets, key=lambda names: [name in names for name in self.changed])
+        return sorted(
+            sets, key=lambda names: [name in names for name in self.change.changed]
+        )
 
     def run_test(
         self, test: Callable[[], Tested], samples: Iterable[Value]
@@ -84,9 +82,9 @@ class SharedPasses:
         """
         if all(map(self._give_same_logits, samples)):
             with self._attributes_restored():
-                digest = attribute_digest(self.model)
+                digest = attribute_digest(self.change.last)
                 result = test()
-                if attribute_digest(self.model) != digest:
+                if attribute_digest(self.change.last) != digest:
                     raise NotKept("a pass that ends early leaves an attribute changed")
                 return result
         return None
@@ -98,7 +96,7 @@ class SharedPasses:
             x: The batch, (B, ...).
             sets: The sets, sorted by their beginnings.
         """
-        passes = Passes(self.starts, self.model, self.run, x)
+        passes = self._passes(x)
         for names in sets:
             yield self._logits(passes, names)
 
@@ -112,25 +110,24 @@ class SharedPasses:
             x: The batch, (B, ...).
             hybrids: The sets, with cuts at the features, by depth.
         """
-        passes = Passes(self.starts, self.model, self.run, x)
+        passes = self._passes(x)
         for names, cut in hybrids:
-            with self._put_back(names), full_precision(x):
+            with self.change.rewound(names), full_precision(x):
                 value = passes.feature_value(self._tensors(names), cut)
             yield value
 
+    def _passes(self, x: Value) -> Passes:
+        return Passes(self.starts, self.change.last, self.run, x)
+
     def _logits(self, passes: Passes, names: Names) -> Tensor:
-        with self._put_back(names):
+        with self.change.rewound(names):
             return passes.logits(self._tensors(names))
 
     def _tensors(self, names: Names) -> frozenset[str]:
         """Return the names of the tensors of some blocks."""
         return frozenset(
-            chain.from_iterable(self.changed[name].tensors for name in names)
+            chain.from_iterable(self.change.changed[name].tensors for name in names)
         )
-
-    def _put_back(self, names: Names) -> AbstractContextManager[None]:
-        contents = [self.changed[name] for name in names]
-        return rewound(self.model, contents, self.before)
 
     @contextmanager
     def _attributes_restored(self) -> Iterator[None]:
@@ -139,13 +136,13 @@ class SharedPasses:
         An error may come from running the user's code in parts. If the code itself is
         at fault, whole passes raise the error again.
         """
-        attributes = attributes_of(self.model)
-        digest = attribute_digest(self.model)
+        attributes = attributes_of(self.change.last)
+        digest = attribute_digest(self.change.last)
         try:
             yield
         except Exception:
-            set_attributes(self.model, attributes)
-            if attribute_digest(self.model) != digest:
+            set_attributes(self.change.last, attributes)
+            if attribute_digest(self.change.last) != digest:
                 raise InputError(
                     "forward changes what an attribute of the network holds, and an "
                     "exception keeps it from undoing that: use try and finally"

@@ -4,22 +4,20 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from functools import cached_property, partial
-from typing import cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from probe.arrays import Floats, Ints
 from probe.batch import varied
 from probe.cut.model_call import explained
 from probe.immutable import immutable
 from probe.modules import named_state
-from probe.rewinding.blocks import Changed, Earlier, changed_blocks, rewound
+from probe.rewinding.blocks import Change
 from probe.rewinding.correspondence import Comparison, correspondence_doubt
 from probe.rewinding.estimates import Quantities
 from probe.rewinding.hybrids import Names, Rewinding, rewind, sets_of
@@ -32,18 +30,18 @@ from probe.rewinding.scoring import (
     repeatable_eval,
     rows_for,
 )
-from probe.rewinding.shapley import EXACT, Floats
+from probe.rewinding.shapley import EXACT
 from probe.rewinding.sharing import FEW, SharedPasses
 
 
 @immutable(eq=False)
-class TwoNetworks:
+class TwoNetworks(Change):
     """The scores of a network with sets of its blocks put back to an earlier one's.
 
+    Both are in eval mode.
+
     Attributes:
-        earlier: The earlier network, in eval mode.
-        last: The last network, in eval mode, which is as before afterwards.
-        parts: The blocks.
+        parts: The blocks, and where passes may start.
         tests: The test examples and the score.
         task: The number of tasks that the earlier network has learned, from 1.
         hybrids: The number of sets of blocks up to which all are tested.
@@ -51,8 +49,6 @@ class TwoNetworks:
         progress: Function that wraps the passes, as `tqdm` does.
     """
 
-    earlier: nn.Module
-    last: nn.Module
     parts: Parts
     tests: Tests
     task: int = 1
@@ -61,24 +57,12 @@ class TwoNetworks:
     progress: Callable[[Sequence[int]], Iterable[int]] = iter
 
     @cached_property
-    def before(self) -> Earlier:
-        """The earlier network, as it is put back."""
-        return Earlier.of(self.earlier, self.last)
-
-    @cached_property
-    def changed(self) -> Mapping[str, Changed]:
-        """The blocks that have changed."""
-        return changed_blocks(self.parts.blocks, self.before, self.last)
-
-    @cached_property
     def rewinding(self) -> Rewinding:
         """The scores by set of blocks put back."""
         scores = self._shared_scores()
         if scores is None:
             scores = rewind(
-                self.last,
-                self.before,
-                self.parts.blocks,
+                self,
                 partial(self._scores, self.last),
                 self.hybrids,
                 progress=self.progress,
@@ -92,9 +76,7 @@ class TwoNetworks:
         if callable(self.tests.score) or self.parts.starts is None:
             return None
         shared = SharedPasses(
-            model=self.last,
-            before=self.before,
-            changed=self.changed,
+            change=self,
             starts=self.parts.starts,
             run=partial(self.tests.model.class_call, self.last),
         )
@@ -124,7 +106,7 @@ class TwoNetworks:
         self,
         shared: SharedPasses,
         steps: Iterable[tuple[int, Tensor, Sequence[Names]]],
-    ) -> Iterator[tuple[Names, NDArray[np.int64], Floats]]:
+    ) -> Iterator[tuple[Names, Ints, Floats]]:
         """Yield sets of blocks, and the indices and scores of a batch of examples."""
         for k, rows, sets in steps:
             x, y = (rows_for(self.last, t, rows) for t in self.tests.data[k])
@@ -151,8 +133,8 @@ class TwoNetworks:
         """
         if self.tests.score != "loss" or not self.everywhere:
             return False
-        labels = [cast(Tensor, y) for _, y in self.tests.data]
-        return max(int(y.max()) for y in labels) >= self.outputs[0]
+        largest = max(int(y.max()) for _, y in self.tests.data)
+        return largest >= self.outputs[0]
 
     @cached_property
     def outputs(self) -> tuple[int, int]:
@@ -167,7 +149,7 @@ class TwoNetworks:
         chance = 1 / self.outputs[1] if self.tests.is_accuracy else None
         return quantities_of(
             self.rewinding,
-            tuple(self.parts.blocks),
+            tuple(self.blocks),
             self.saved,
             self._broken_law(),
             self._unrelated_doubt() or deficit_doubt(self.rewinding, chance),
@@ -189,7 +171,7 @@ class TwoNetworks:
         grown = any(tensor.shape != state[name].shape for name, tensor in earlier)
         if grown and self.outputs[0] != self.outputs[1]:
             # New outputs compete in a hybrid, but not in the earlier network as saved.
-            with rewound(self.last, self.changed.values(), self.before, grown=False):
+            with self.rewound(self.changed, grown=False):
                 put_back = self.tests.scores(self.last, self.task)
         of_task = self.rewinding.of_task
         others = self.before.others
@@ -199,14 +181,13 @@ class TwoNetworks:
         """Return why the units of two networks do not correspond, empty if they do."""
         if not self.parts.facts:
             return ""
-        changed = changed_blocks(self.parts.by_feature, self.before, self.last)
+        change = Change(
+            earlier=self.earlier, last=self.last, blocks=self.parts.by_feature
+        )
         comparison = Comparison(
-            model=self.last,
-            earlier=self.earlier,
-            before=self.before,
-            changed=changed,
+            change=change,
             facts=self.parts.facts,
             run=partial(self.tests.logits, position=self.task),
         )
-        hidden = [name for name in self.parts.facts if name in changed]
+        hidden = [name for name in self.parts.facts if name in change.changed]
         return correspondence_doubt(comparison.relations(), hidden)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from probe.arrays import Arrays
 from probe.errors import InputError
 from probe.files import (
     hashed,
@@ -49,7 +49,7 @@ class Saved:
     kind: str
     tables: Tables
     record: Mapping[str, Any] = field(default_factory=dict)
-    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: Arrays = field(default_factory=dict)
 
 
 def write_folder(folder: Path, saved: Saved) -> None:

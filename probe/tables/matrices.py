@@ -6,9 +6,9 @@ feature whose PRA has no readout.
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from probe.errors import InputError, unknown
+from probe.arrays import Floats
+from probe.errors import InputError, check_known
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
@@ -133,7 +133,7 @@ class Matrices:
         """
         return self._matrix(learner, *self._key(learner, feature, readout))
 
-    def ceiling(self, learner: str, feature: str, readout: str) -> NDArray[np.float64]:
+    def ceiling(self, learner: str, feature: str, readout: str) -> Floats:
         """Return the accuracies of the offline-trained network.
 
         Args:
@@ -150,8 +150,7 @@ class Matrices:
     def _key(self, learner: str, feature: str, readout: str) -> tuple[str, str]:
         """Return the feature and readout under which rows hold the cells of a matrix."""
         for kind, name in (("feature", feature), ("readout", readout)):
-            if name not in (names := getattr(self, f"{kind}s")):
-                raise unknown(kind, name, names, "in this analysis")
+            check_known(kind, name, getattr(self, f"{kind}s"), "in this analysis")
         # Readouts of each task have rows of the output too, which is multi-head for
         # them.
         at_output = (self.outputs == [learner, feature]).all(axis=1).any()

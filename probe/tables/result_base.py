@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probe.arguments import checked
-from probe.errors import InputError, unknown
+from probe.errors import InputError, check_known
 from probe.tables.folder import Saved, write_folder
 from probe.tables.schemas import SCHEMAS, Tables
 from probe.tables.sheets import Sheet, as_html
@@ -53,8 +53,7 @@ class ResultBase(ABC):
         Raises:
             InputError: There is no table of that name.
         """
-        if table not in SCHEMAS:
-            raise unknown("table", table, SCHEMAS)
+        check_known("table", table, SCHEMAS)
         return self.tables()[table]
 
     @checked

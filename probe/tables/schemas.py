@@ -259,5 +259,5 @@ SCHEMAS: Mapping[str, Schema] = {
 Tables = Mapping[str, "pd.DataFrame"]
 """All tables of a study or a result, by name; some may have no rows."""
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 """The cells of a row of a table, by column."""

@@ -6,6 +6,7 @@ from html import escape
 
 from probe.errors import printable
 from probe.immutable import immutable
+from probe.metrics.matrix import aligned
 
 
 @immutable
@@ -128,14 +129,7 @@ def as_latex(sheet: Sheet) -> str:
 
 def columns_of(sheet: Sheet) -> list[str]:
     """Return the line of titles and the other lines, aligned in columns."""
-    table = [sheet.columns, *sheet.lines]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in table
-    ]
+    return aligned([sheet.columns, *sheet.lines])
 
 
 def _html(sheet: Sheet) -> Iterator[str]:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
+from probe.modules import trained_of
 from probe.training.chain_layers import (
     Link,
     by_autograd,
@@ -51,6 +52,9 @@ _KINDS = {
 }
 
 
+_Passed = list[tuple[Link, Tensor]]  # links, each with its input
+
+
 class Chain:
     """The training passes of an `nn.Sequential` of small layers.
 
@@ -66,7 +70,7 @@ class Chain:
     def __init__(self, model: nn.Sequential) -> None:
         self.model = model
         self._layers = _layers(model)
-        trained = [p for p in model.parameters() if p.requires_grad]
+        trained = trained_of(model)
         self._places = {p: torch.zeros_like(p) for p in trained}
         self._first = next(
             index for index, layer in enumerate(self._layers) if _is_trained(layer)
@@ -76,7 +80,7 @@ class Chain:
         self._open = False
         self._scores = torch.empty(0)
         # Links with their inputs, of a pass that waits for its gradients.
-        self._pending = list[tuple[Link, Tensor]]()
+        self._pending = _Passed()
 
     @torch.no_grad()
     def step(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -125,7 +129,7 @@ class Chain:
         if links and self._scores.grad is not None:
             self._backward(links, self._scores.grad)
 
-    def _backward(self, links: list[tuple[Link, Tensor]], dy: Tensor) -> None:
+    def _backward(self, links: _Passed, dy: Tensor) -> None:
         """Set the parameters' gradients from the links with their inputs, and that of the scores.
 
         The first trained layer is the last to be reached: the gradient of its input is
@@ -139,7 +143,7 @@ class Chain:
                 place += p.grad
             p.grad = place
 
-    def _pass(self, x: Tensor) -> tuple[list[tuple[Link, Tensor]], Tensor]:
+    def _pass(self, x: Tensor) -> tuple[_Passed, Tensor]:
         """Return the links for x (B, ...), each with its input, and the scores (B, K)."""
         links = self._links.setdefault(x.shape, [])
         passed = []

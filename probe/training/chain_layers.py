@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from probe.batch import Transform
+
 Gradients = Mapping[Any, Tensor]
 """The tensors for the gradients, by parameter; frozen parameters have none."""
 
@@ -30,7 +32,7 @@ class Link(NamedTuple):
             it is needed.
     """
 
-    forward: Callable[[Tensor], Tensor]
+    forward: Transform
     backward: Callable[[Tensor, Tensor, bool], Tensor]
 
 

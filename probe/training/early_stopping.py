@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Protocol, cast
 import torch
 from torch import Tensor, nn
 
-from probe.batch import gather
+from probe.batch import Named, gather
 from probe.examples import Labeled
-from probe.modules import mode, named_state, restore
+from probe.modules import detached, mode, named_state, restore
 from probe.seeding import permutation
 from probe.training.recipe import Recipe
 
@@ -66,7 +66,7 @@ class EarlyStopping:
         self._patience = recipe.patience
         self._best = math.inf
         self._waited = 0
-        self._state: dict[str, Tensor] = {}
+        self._state: Named = {}
         self._sums: dict[str, Any] = {}
 
     @torch.no_grad()
@@ -79,9 +79,7 @@ class EarlyStopping:
         if loss < self._best:
             self._best = loss
             self._waited = 0
-            self._state = {
-                name: t.detach().clone() for name, t in named_state(model).items()
-            }
+            self._state = detached(named_state(model))
             sums = {
                 name: getattr(self._objective, name) for name in self._objective.sums
             }

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from probe.batch import Rows, Value, gather, tensors
+from probe.batch import Named, Rows, Value, gather, tensors
 from probe.errors import InputError
 from probe.examples import Examples, Labeled
 from probe.modules import kept_buffers, mode
@@ -27,6 +27,9 @@ from probe.training.precision import OVERFLOW, products
 Logits = Callable[..., Tensor]
 """A network, or any function of a batch: (B, ...) -> (B, K)."""
 
+
+ByHead = tuple[Named, Tensor]
+"""The predictions of examples by head, and their losses."""
 
 ONE_OUTPUT = (
     "the network has one output: for two classes give call=lambda model, x: "
@@ -61,7 +64,7 @@ def predict_each(
     loss_of: str = "",
     any_layout: bool | None = None,
     check: bool = False,
-) -> tuple[dict[str, Tensor], Tensor]:
+) -> ByHead:
     """Predict the class of all N examples, for several sets of competing classes, in one pass.
 
     The prediction is the largest of the K logits. It is computed in fp32 without TF32,
@@ -136,7 +139,7 @@ def predict_variants(
     loss_of: str,
     *,
     any_layout: bool,
-) -> list[tuple[dict[str, Tensor], Tensor]]:
+) -> list[ByHead]:
     """Predict the classes of all N examples by several variants of a network, batch by batch.
 
     Args:
@@ -191,7 +194,7 @@ class _Predictions:
                 self._losses.append(cross_entropy(competing, y, reduction="none"))
 
     @property
-    def all(self) -> tuple[dict[str, Tensor], Tensor]:
+    def all(self) -> ByHead:
         """The predictions (N,) by name, and the losses (N,), (0,) without a name for them."""
         predicted = {name: torch.cat(parts) for name, parts in self._predicted.items()}
         return predicted, torch.cat(self._losses or [torch.zeros(0, device="cpu")])
@@ -331,7 +334,7 @@ def check_independence(
     # All classes, sorted by class.
     chosen = _spread(labels.argsort(stable=True), _MIXED)
 
-    def values(rows: Tensor) -> dict[str, Tensor]:
+    def values(rows: Tensor) -> Named:
         # One place on: a network may pair neighbors, who would be the same in each batch.
         rolled = compute(gather(x, chosen[rows.roll(1)]))
         return {name: value.roll(-1, 0) for name, value in rolled}

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
-from probe.errors import InputError, described, no_exit, unknown
+from probe.errors import InputError, check_known, described, no_exit
 from probe.modules import check_values, copied, named_state, unwrapped
 from probe.seeding import every_global_stream, stream
 from probe.training.recipe import Rule
@@ -134,8 +134,7 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
         InputError: `fresh` is neither.
     """
     if isinstance(fresh, str):
-        if fresh not in get_args(Rule):
-            raise unknown("rule for fresh weights", fresh, get_args(Rule))
+        check_known("rule for fresh weights", fresh, get_args(Rule))
         return
     values = fresh_state(fresh, stream(0, "check"))
     state = named_state(model)

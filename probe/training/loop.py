@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.batch import Value, gather
+from probe.batch import Named, Value, gather
 from probe.errors import InputError
 from probe.examples import Labeled
-from probe.modules import mode, named_state
+from probe.modules import detached, mode, named_state, trained_of
 from probe.seeding import every_global_stream, no_other_draws, permutation
 from probe.training.chain import Chain, chained
 from probe.training.costs import OpsMeter
@@ -137,7 +137,7 @@ class HistoryRecorder(Objective):
         self._epochs = epochs
         self._right: list[Tensor] = []
         self._accuracies: list[float] = []
-        self.states: dict[int, dict[str, Tensor]] = {}
+        self.states: dict[int, Named] = {}
 
     @property
     def history(self) -> History:
@@ -158,10 +158,7 @@ class HistoryRecorder(Objective):
         self._accuracies.append(float(torch.cat(self._right).double().mean()))
         self._right = []
         if len(self._accuracies) in self._epochs:
-            state = named_state(model).items()
-            self.states[len(self._accuracies)] = {
-                n: v.detach().clone() for n, v in state
-            }
+            self.states[len(self._accuracies)] = detached(named_state(model))
 
 
 def fit(
@@ -213,7 +210,7 @@ def fit(
     ):
         # Made where a chain's parameters lie as they will. Adam's moments start at 0
         # with each training: none are carried over from another task.
-        trained = [p for p in model.parameters() if p.requires_grad]
+        trained = trained_of(model)
         update = no_other_draws()(updates(trained, recipe, steps_left))
         losses: list[float] = []
         while steps_left:

@@ -10,11 +10,11 @@ from typing import Annotated, Literal, Self
 import torch
 from pydantic import Strict
 
+from probe.arrays import Storage
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.memory import free_memory, show_size
 from probe.validation import WholeNumber, configuration
-from probe.values.storage import Storage
 
 Location = Literal["in memory", "memory-mapped", "recomputed"]
 """The location of a feature's values; `recomputed` ones are computed on every request."""

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from probe.arrays import Storage
 from probe.batch import Rows, Value, mapped, tensors
 from probe.cut.cuts import Cuts
 from probe.cut.interface import Cut, TensorFacts
@@ -23,7 +24,6 @@ from probe.values.layout import (
     stored_type,
     value_layout,
 )
-from probe.values.storage import Storage
 
 # Examples of a batch that a prefix is given.
 _SMALLEST = 32

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from probe.arrays import Storage
 from probe.batch import Value, first, like, tensors
 from probe.errors import InputError
-from probe.values.storage import Storage
 
 PrefixCall = Callable[[Value], Value]
 """A prefix, called: it maps a batch of inputs (B, ...) to their values, each tensor (B, ...)."""

@@ -1,7 +1,6 @@
 """`probe diff`: two checkpoints of one network, of which the second is worse on old examples."""
 
 import json
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +87,7 @@ def _compare(before: Path, after: Path, options: DiffOptions) -> Diff:
     """Load the user's code and both networks, and compare them."""
     examples_typed = [options.old, options.new, options.train]
     typed = [options.model, options.call, *examples_typed, options.score]
-    with ExitStack() as stack:
-        for target in filter(None, typed):
-            stack.enter_context(importing(target))
+    with importing(*filter(None, typed)):
         entry = UserCode(
             network=options.model,
             call=options.call or "",
@@ -169,12 +166,8 @@ def examples(target: str | None) -> Any:
         )
     objects = vars(imported(module))
     if name not in objects:
-        raise unknown(
-            "object",
-            name,
-            [object_name for object_name in objects if not object_name.startswith("_")],
-            f"in {module}",
-        )
+        public = [each for each in objects if not each.startswith("_")]
+        raise unknown("object", name, public, f"in {module}")
     value = objects[name]
     if not callable(value) or isinstance(value, Dataset | DataLoader):
         return value

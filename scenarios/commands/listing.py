@@ -7,11 +7,11 @@ by the first line of its class's docstring.
 import re
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from probe.by_layer.fingerprint import Record
 from probe.by_layer.sources import SOURCES
 from probe.metrics.murata import RETRAIN
 from probe.metrics.scorecard import METRICS
@@ -71,7 +71,7 @@ def show_names(as_json: bool = False) -> None:
         Console().print(table)
 
 
-def names() -> dict[str, list[dict[str, Any]]]:
+def names() -> dict[str, list[Record]]:
     """Return the entries of each list: the name first, then the description."""
     presets: dict[str, str] = {}
     for name in preset_names():
@@ -113,9 +113,9 @@ def names() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _metrics() -> list[dict[str, Any]]:
+def _metrics() -> list[Record]:
     """Return the metrics of each paper, and what they need besides an accuracy matrix."""
-    papers: list[dict[str, Any]] = []
+    papers: list[Record] = []
     for paper, metrics in groupby(METRICS, key=lambda metric: metric.paper):
         names = [metric.name for metric in metrics]
         papers.append({"paper": paper, "metrics": names, "needs": ""})
@@ -141,6 +141,6 @@ def _marked_classes(decorator: str, modules: Iterable[str]) -> dict[str, str]:
     return dict(marked.findall(text))
 
 
-def _entries(about_by_name: Mapping[str, str]) -> list[dict[str, Any]]:
+def _entries(about_by_name: Mapping[str, str]) -> list[Record]:
     """Return names with their descriptions."""
     return [{"name": name, "about": about} for name, about in about_by_name.items()]

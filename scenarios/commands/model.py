@@ -13,7 +13,7 @@ from pydantic import StrictInt, TypeAdapter, ValidationError
 
 from probe.by_layer.network_source import NetworkSource
 from probe.by_layer.source_plan import plan_by_reading
-from probe.errors import InputError, unknown
+from probe.errors import InputError, check_known
 from probe.metrics.task_predictions import TaskClasses
 from probe.model import is_task_aware
 from probe.progress import tracked
@@ -144,8 +144,7 @@ def _runs(target: str, options: ModelOptions) -> Recording | ForeignRuns | None:
     if options.from_ is None:
         folders = [folder for folder in (target, options.checkpoints) if folder]
         return next((read_recording(f) for f in folders if Path(f).is_dir()), None)
-    if options.from_ not in READERS:
-        raise unknown("framework", options.from_, READERS)
+    check_known("framework", options.from_, READERS)
     if options.checkpoints is None:
         raise InputError(
             f"--from {options.from_} reads a folder: give --checkpoints DIR"

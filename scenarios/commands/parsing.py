@@ -15,6 +15,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from probe.errors import InputError
+from probe.immutable import AnyFunction
 
 # typer raises it for all mistakes of usage; the class has no public name.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -25,9 +26,7 @@ _LISTS: dict[Any, Any] = {
 }
 
 
-def with_options(
-    metavars: str, *about: str
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def with_options(metavars: str, *about: str) -> Callable[[AnyFunction], AnyFunction]:
     """Return a decorator that turns a function into a command.
 
     The last parameter of the function, `options`, is annotated with a dataclass of
@@ -47,7 +46,7 @@ def with_options(
     return lambda command: _typed(command, infos)
 
 
-def _typed(command: Callable[..., Any], infos: Sequence[Any]) -> Callable[..., Any]:
+def _typed(command: AnyFunction, infos: Sequence[Any]) -> AnyFunction:
     """Return the command with a parameter for each flag, as typer expects.
 
     Args:

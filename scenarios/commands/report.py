@@ -6,7 +6,7 @@ from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 
-from probe.errors import InputError, unknown
+from probe.errors import InputError, check_known
 from probe.files import write_text
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import as_json, show_line
@@ -68,8 +68,7 @@ def _write_answers(
     }
     methods = {answer.method for answer in chain(*answers_of.values())}
     for name in chosen or ():
-        if name not in methods:
-            raise unknown("method", name, methods, "in these tables")
+        check_known("method", name, methods, "in these tables")
     records = {}
     text = ""
     for name, of_run in answers_of.items():
@@ -127,8 +126,8 @@ def _run_directory(directory: Path) -> Path:
     if prefix != "reference":
         return directory
     folder = Path(str(files("scenarios") / "references"))
-    if name not in (known := sorted(path.name for path in folder.iterdir())):
-        raise unknown("reference", name, known, "in this package")
+    known = [path.name for path in folder.iterdir()]
+    check_known("reference", name, known, "in this package")
     return folder / name
 
 

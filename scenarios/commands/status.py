@@ -6,8 +6,8 @@ study's file nor its data are needed.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from probe.by_layer.fingerprint import Record
 from probe.by_layer.jobs import Job, keys_of
 from probe.locks import is_locked
 from probe.results.run_directory import (
@@ -64,7 +64,7 @@ def show_status(root: Path, as_json: bool = False) -> None:
         show_line(remark)
 
 
-def status_of(root: Path) -> dict[str, Any]:
+def status_of(root: Path) -> Record:
     """Return the progress of a study as JSON values; docs/tables.md lists the keys.
 
     It is read only from the run directory, and nothing is changed there. The time left
@@ -104,10 +104,10 @@ def status_of(root: Path) -> dict[str, Any]:
 
 def _by_learner(
     states: Sequence[JobState], state_of_job: Mapping[Job, str]
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return the numbers of jobs and measurements of each learner."""
     counts = ("jobs", *STATES, "measurements", "measurements_finished")
-    learners: dict[str, dict[str, Any]] = {}
+    learners: dict[str, Record] = {}
     for state in states:
         name = state.job.learner
         nothing = {"learner": name, **dict.fromkeys(counts, 0)}
@@ -128,7 +128,7 @@ def _state(root: Path, state: JobState) -> str:
     return "failed" if failure(root, state.job) else "left"
 
 
-def _time_left(status: Mapping[str, Any]) -> list[str]:
+def _time_left(status: Record) -> list[str]:
     """Return a sentence on the time left; no sentence if all is finished."""
     if all(row["finished"] == row["jobs"] for row in status["learners"]):
         return []

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from probe.errors import InputError, located, unknown
+from probe.arrays import Array
+from probe.errors import InputError, check_known, located
 from probe.examples import Examples
-from probe.memory import Array
 from probe.progress import tracked
 from scenarios.data.feature_files import write_features
 from scenarios.data.tf_records import fields, records, varints
@@ -114,8 +114,7 @@ def _chosen_names(table: Path, classes: Path) -> Mapping[int, str]:
             f"{table} and {classes} name the classes, but {error!s:.80}"
         ) from None
     for line in lines:
-        if line not in index_of:
-            raise unknown("class of AudioSet", line, index_of)
+        check_known("class of AudioSet", line, index_of)
     indices = [index_of[line] for line in lines]
     if len(set(indices)) < max(2, len(indices)):
         raise InputError(

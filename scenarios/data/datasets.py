@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from probe.arrays import Array
 from probe.batch import kinds
 from probe.errors import InputError, described, located
 from probe.examples import AnyExamples, Examples, check_examples, match_inputs
@@ -28,7 +29,6 @@ from probe.tasked_examples import as_examples
 from scenarios.data.feature_files import SUFFIX, TASK, files_of, find, read_features
 from scenarios.data.image_sets import read_image_set
 from scenarios.data.names import IMAGE_SETS
-from scenarios.data.npz import Array
 from scenarios.user_objects import USER_DATA, unregistered
 
 

@@ -19,7 +19,7 @@ numbers mean. A study names the file in place of a data set, see `find`. A name 
 `sites/{task}.npz` stands for one file per task, numbered from 0 or 1, in that order.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from glob import escape, glob
 from os.path import expanduser
 from pathlib import Path
@@ -28,10 +28,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from probe.arrays import Arrays
 from probe.errors import InputError, located
 from probe.examples import Examples, check_examples, match_inputs
 from probe.files import replacing
-from probe.memory import Array, FileRows
+from probe.memory import FileRows
 from probe.record.checkpoints import matching_files
 from probe.tasked_examples import as_examples
 from scenarios.data.npz import read_arrays
@@ -148,9 +149,7 @@ def write_features(
         np.savez(file, **arrays)
 
 
-def _pair(
-    arrays: Mapping[str, Array], path: Path, checked: bool
-) -> tuple[Examples, Examples]:
+def _pair(arrays: Arrays, path: Path, checked: bool) -> tuple[Examples, Examples]:
     """Return the training and the test data in a file's arrays; raises InputError that names it."""
     with located(str(path)):
         train = _split(arrays, "train", checked)
@@ -183,7 +182,7 @@ def _features(
     return train, test, count
 
 
-def _split(arrays: Mapping[str, Array], split: str, checked: bool) -> Examples:
+def _split(arrays: Arrays, split: str, checked: bool) -> Examples:
     """Return the examples of a split; raises InputError if its arrays are not as documented."""
     x = arrays[f"x_{split}"]
     if x.dtype.kind not in "biuf" or x.ndim < 2 or not x.size:

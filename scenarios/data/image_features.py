@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-from probe.errors import InputError, described, unknown
+from probe.errors import InputError, check_known, described
 from probe.examples import Examples
 from probe.progress import tracked
 from probe.record.state_files import load_state
@@ -62,8 +62,7 @@ def write_features_of_images(
         for name in models.list_models(module=models)
         if not name.startswith(_OTHERS)
     ]
-    if network not in networks:
-        raise unknown("torchvision network", network, networks)
+    check_known("torchvision network", network, networks)
     images = {split: _images(folder / split, network) for split in ("train", "test")}
     classes = images["train"].classes
     test_classes = images["test"].classes

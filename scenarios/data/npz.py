@@ -14,16 +14,16 @@ from zipfile import ZIP_STORED, ZipInfo
 
 import numpy as np
 
+from probe.arrays import Array, Arrays
 from probe.errors import InputError, described
 from probe.files import check_unpacked
-from probe.memory import Array as Array
 
 _LARGE = 2**26  # bytes of an array that is mapped
 
 
 def read_arrays(
     path: Path, required: Sequence[str], more: Sequence[str] = (), checked: bool = False
-) -> dict[str, Array]:
+) -> Arrays:
     """Return the named arrays of a .npz file.
 
     Args:

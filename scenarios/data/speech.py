@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from scipy import fft, signal
 
+from probe.arrays import Array, Arrays
 from probe.errors import InputError
 from probe.examples import Examples
-from scenarios.data.npz import Array, read_arrays
+from scenarios.data.npz import read_arrays
 
 RATE = 8000  # samples per second
 WINDOW = 256  # samples: 32 ms
@@ -153,7 +154,7 @@ def _average(values: Array, firsts: Array, counts: Array) -> Array:
     return np.asarray(np.diff(integral, axis=1) * (PARTS / counts)[:, None, None])
 
 
-def _wrong(arrays: dict[str, Array]) -> str:
+def _wrong(arrays: Arrays) -> str:
     """Describe how the arrays differ from the documentation, "" if they do not."""
     audio = arrays["audio"]
     offsets = arrays["offsets"]

@@ -4,20 +4,20 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from probe.batch import tensors
+from probe.batch import Named
 from probe.by_layer.measurement import Cost
+from probe.by_layer.offline import cost_of
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.tasks import Scenario, Task
-from probe.training.costs import OpsMeter, bytes_of, one_pass_ops
+from probe.training.costs import OpsMeter, bytes_of
 from probe.training.loop import Objective, fit
-from probe.training.optimizers import optimizer_ops
 from probe.training.precision import products
 from probe.training.recipe import Recipe, RecipeChanges
-from probe.validation import PositiveInt
+from probe.validation import PositiveInt, StrictModel
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.learners.freezing import frozen
 from scenarios.networks import bare
@@ -25,7 +25,7 @@ from scenarios.networks import bare
 _FREEZE_FROM = 2  # the default of `freeze_from`
 
 
-class Settings(BaseModel):
+class Settings(StrictModel, strict=True):
     """A learner's settings.
 
     Attributes:
@@ -36,12 +36,6 @@ class Settings(BaseModel):
         freeze_from: The first task at which they are frozen, counted from 1 in the
             order of learning; at 1 they keep their fresh weights.
     """
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-    )
 
     kind: str = ""
     training: RecipeChanges | None = None
@@ -194,21 +188,16 @@ class Learner(Objective):
         self.learned += 1
         with meter.once():
             self.end(task)
-        parameters = list(self.model.parameters())
-        trained = sum(p.numel() for p in parameters if p.requires_grad)
-        # Elementwise work of each step, which the meter of matrix products does not see.
-        elementwise = optimizer_ops(self.recipe) + self.elementwise
-        meter.add(meter.steps * trained * elementwise)
-        # The bytes that this task leaves for the next.
-        carried_on = [*parameters, *self.model.buffers(), *self.carried().values()]
-        return Cost(
-            parameter_bytes=bytes_of(parameters),
-            carried_bytes=carried,
-            stored_bytes=stored,
-            train_bytes=bytes_of([*tensors(task.train.x), task.train.y]),
-            ops_one_pass=one_pass_ops(self.model, task.train, self.recipe.batch_size),
-            ops=meter.total,
-            kept_bytes=bytes_of(carried_on) + self.stored_bytes(),
+        return cost_of(
+            self.model,
+            task.train,
+            self.recipe,
+            meter,
+            self.elementwise,
+            carried=carried,
+            stored=stored,
+            # The bytes that this task leaves for the next.
+            kept=bytes_of(self.carried().values()) + self.stored_bytes(),
         )
 
     def scores(self, x: Tensor) -> Tensor:
@@ -243,7 +232,7 @@ class Learner(Objective):
     def end(self, task: Task) -> None:
         """Store what later tasks need; `seen` and `learned` include this task."""
 
-    def carried(self) -> dict[str, Tensor]:
+    def carried(self) -> Named:
         """Return the tensors that later tasks need besides the model and stored samples, by name.
 
         A tensor with the shape of a parameter is named KIND.PARAMETER, such as
@@ -256,11 +245,11 @@ class Learner(Objective):
         """Return the size of the stored samples of earlier tasks, in bytes."""
         return 0
 
-    def state(self) -> dict[str, Tensor]:
+    def state(self) -> Named:
         """Return all tensors that a checkpoint needs besides the model, by name."""
         return self.carried()
 
-    def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+    def restore(self, state: Named, past: Sequence[Task]) -> None:
         """Restore the state that `state` returned, on the model's device.
 
         The model has been restored by the caller.

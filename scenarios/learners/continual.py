@@ -11,9 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.batch import Named
 from probe.by_layer.head_predictions import tasks_by_class
 from probe.examples import Examples, join
 from probe.extensions import learner
+from probe.metrics.task_predictions import TaskClasses
 from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.evaluation import barred_but
@@ -78,7 +80,7 @@ class ContinualLearner(base.Learner):
     replays = True
     settings: ContinualSettings
     # The classes of each task begun.
-    _tasks: tuple[tuple[int, ...], ...] = ()
+    _tasks: TaskClasses = ()
 
     @cached_property
     def exemplars(self) -> Exemplars | None:
@@ -167,16 +169,16 @@ class ContinualLearner(base.Learner):
             x for name, x in self.state().items() if name in ("memory.x", "memory.y")
         )
 
-    def take_over(self, carried: dict[str, Tensor]) -> None:
+    def take_over(self, carried: Named) -> None:
         """Restore the state that `carried` returned; it is empty before the first task."""
 
-    def state(self) -> dict[str, Tensor]:
+    def state(self) -> Named:
         """Return what is carried from task to task, and the exemplars."""
         if not self.exemplars:
             return self.carried()
         return self.carried() | self.exemplars.state()
 
-    def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+    def restore(self, state: Named, past: Sequence[Task]) -> None:
         """Restore the classes seen, the exemplars, and what is carried."""
         super().restore(state, past)
         self._tasks = tuple(task.classes for task in past)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.batch import Named
 from probe.extensions import learner
 from probe.modules import copied
 from probe.tasks import Task
@@ -223,7 +224,7 @@ class Icarl(IcarlHybrid1):
         super().end(task)
         self._update_means()
 
-    def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+    def restore(self, state: Named, past: Sequence[Task]) -> None:
         super().restore(state, past)
         # The caller has restored the model.
         self._update_means()

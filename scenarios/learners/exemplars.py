@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from typing import Literal, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.batch import Named
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.tasks import Task
 from probe.training.evaluation import in_batches, penultimate_of
-from probe.validation import PositiveInt
+from probe.validation import PositiveInt, StrictModel
 
 Strategy = Literal["uniform", "fifo", "plane_distance", "entropy", "mean_of_features"]
 
@@ -108,7 +109,7 @@ def mean_of_features(features: Tensor, count: int) -> Tensor:
 ReplayMode = Literal["batch", "joined"]
 
 
-class ExemplarSettings(BaseModel):
+class ExemplarSettings(StrictModel, strict=True):
     """The settings of exemplars: their number, their choice and their replay.
 
     Give either `per_class` or `total`. A class that recurs counts in each task that has
@@ -127,12 +128,6 @@ class ExemplarSettings(BaseModel):
             batch with exemplars; otherwise every example has the same weight, and a new
             class outweighs an old one.
     """
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-    )
 
     per_class: PositiveInt | None = None
     total: PositiveInt | None = None
@@ -209,14 +204,14 @@ class Exemplars:
             for group in self._groups
         ]
 
-    def state(self) -> dict[str, Tensor]:
+    def state(self) -> Named:
         """Return the exemplars, `memory.x` (M, ...) and `memory.y` (M,), for `restore`."""
         stored = self.examples
         if stored is None:
             return {}
         return {"memory.x": stored.x, "memory.y": stored.y}
 
-    def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+    def restore(self, state: Named, past: Sequence[Task]) -> None:
         """Restore the state that `state` returned.
 
         Args:
@@ -235,7 +230,7 @@ class Exemplars:
             self._groups = split_memory(state, sizes)
 
 
-def split_memory(state: dict[str, Tensor], sizes: Sequence[int]) -> list[Examples]:
+def split_memory(state: Named, sizes: Sequence[int]) -> list[Examples]:
     """Return the examples in a state, `memory.x` and `memory.y`, in groups of these sizes."""
     sizes = list(sizes)
     groups = state["memory.x"].split(sizes), state["memory.y"].split(sizes)

@@ -6,8 +6,8 @@ from functools import partial
 
 from torch import nn
 
-from probe.errors import InputError, unknown
-from probe.modules import layer, mode
+from probe.errors import InputError, check_known
+from probe.modules import layer, mode, trained_of
 
 
 def check_freezing(
@@ -33,10 +33,9 @@ def check_freezing(
         )
     modules = dict(model.named_modules(remove_duplicate=False))
     del modules[""]
-    trained = {p for p in model.parameters() if p.requires_grad}
+    trained = set(trained_of(model))
     for name in names:
-        if name not in modules:
-            raise unknown("module", name, modules, "to freeze in the network")
+        check_known("module", name, modules, "to freeze in the network")
         parameters = set(modules[name].parameters())
         if not parameters:
             raise InputError(
@@ -73,7 +72,7 @@ def frozen(model: nn.Module, names: Sequence[str]) -> Iterator[None]:
     """
     # The list names each module and parameter once, though a layer can be in another.
     layers = nn.ModuleList(layer(model, name) for name in names)
-    trained = [p for p in layers.parameters() if p.requires_grad]
+    trained = trained_of(layers)
     with mode(layers, training=False):
         for parameter in trained:
             parameter.requires_grad_(False)

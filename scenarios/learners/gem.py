@@ -4,21 +4,20 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from probe.arrays import Floats
+from probe.batch import Named
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.extensions import learner
-from probe.modules import eval_with_gradients
+from probe.modules import eval_with_gradients, trained_of
 from probe.tasks import Task
 from probe.training.evaluation import batch_size_for
 from probe.training.precision import lowered
 from probe.validation import FromZero
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 from scenarios.learners.exemplars import Exemplars, split_memory
-
-Floats = NDArray[np.float64]
 
 
 class GemSettings(ClassMemorySettings):
@@ -65,7 +64,7 @@ class GradientEpisodicMemory(ContinualLearner):
         """Replace the batch's gradient by its projection, if it would raise a memory's loss."""
         if not self._memories:
             return
-        trained = [p for p in model.parameters() if p.requires_grad]
+        trained = trained_of(model)
         gradient = _flat(
             torch.zeros_like(p) if p.grad is None else p.grad for p in trained
         )
@@ -89,7 +88,7 @@ class GradientEpisodicMemory(ContinualLearner):
         if memory.examples:
             self._memories += (memory.examples,)
 
-    def state(self) -> dict[str, Tensor]:
+    def state(self) -> Named:
         """Return all memories joined, and the size of each, for `restore`."""
         if not self._memories:
             return {}
@@ -101,7 +100,7 @@ class GradientEpisodicMemory(ContinualLearner):
             "memory.sizes": sizes,
         }
 
-    def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+    def restore(self, state: Named, past: Sequence[Task]) -> None:
         """Restore the memories that `state` returned."""
         super().restore(state, past)
         self._memories = ()

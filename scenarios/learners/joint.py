@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from probe.batch import tensors
+from probe.batch import Named, tensors
 from probe.examples import Examples, join
 from probe.extensions import learner
-from probe.modules import named_state
+from probe.modules import detached, named_state
 from probe.tasks import Task
 from probe.training.costs import bytes_of
 from scenarios.learners import base
@@ -46,7 +46,7 @@ class FullRehearsalLearner(base.Learner):
         """Return the size of all stored data, in bytes."""
         return sum(bytes_of([*tensors(past.x), past.y]) for past in self.past)
 
-    def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+    def restore(self, state: Named, past: Sequence[Task]) -> None:
         """Restore the stored data from the tasks."""
         super().restore(state, past)
         self.past = tuple(task.train for task in past)
@@ -70,13 +70,12 @@ class Cumulative(FullRehearsalLearner):
 
     def __init__(self, model: nn.Module, *arguments: Any) -> None:
         super().__init__(model, *arguments)
-        self._fresh_weights = {
-            n: tensor.detach().clone() for n, tensor in named_state(model).items()
-        }
+        self._fresh_weights = detached(named_state(model))
 
     @torch.no_grad()
     def begin(self, task: Task) -> None:
         """Put the first, fresh weights back into the model."""
+        # Copied: the model may have gone to another device since.
         for name, tensor in named_state(self.model).items():
             tensor.copy_(self._fresh_weights[name])
 

@@ -18,6 +18,7 @@ from pydantic.functional_validators import (
 )
 from pydantic.types import Discriminator, StrictInt, Tag
 
+from probe.arrays import Storage
 from probe.by_layer.plan import CONTROLS
 from probe.by_layer.probing import ProbingSpec
 from probe.by_layer.report import ReportSpec
@@ -26,7 +27,6 @@ from probe.retraining import check_multiples
 from probe.tasks import orders
 from probe.training.recipe import Recipe
 from probe.validation import MOST, StrictModel, shown
-from probe.values.storage import Storage
 from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.networks import ARCHITECTURES, network_entry

@@ -8,20 +8,20 @@ instead of pydantic's path.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from probe.by_layer.fingerprint import Record
 from probe.by_layer.probing import readouts_model
-from probe.errors import InputError, unknown
+from probe.errors import InputError, check_known
 from probe.validation import MOST, keys_at, message, problems, shown
 from scenarios.learners.catalog import LEARNERS
 from scenarios.options import RunOptions, names, weightings
 from scenarios.study.spec import Study
 
 
-def check_study(raw: Mapping[str, Any], source: str) -> Study:
+def check_study(raw: Record, source: str) -> Study:
     """Return the study that `raw` describes.
 
     Args:
@@ -49,7 +49,7 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
         raise InputError(f"{source}: {'; '.join(texts)}") from None
 
 
-def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
+def _keys_at(path: Sequence[str | int], raw: Record) -> list[str]:
     """Return the keys that are valid where a path ends; none for an unknown table."""
     if path[:2] == ("probing", "readouts") and len(path) > 2:
         return keys_at(readouts_model(), path[2:])
@@ -135,7 +135,7 @@ def _seeds(seeds: Sequence[int], count: int | None) -> int | Sequence[int] | Non
     return [*seeds, *range(first, first + count)][:count]
 
 
-def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
+def _set_epochs(raw: Record, epochs: int) -> None:
     """Set the epochs of each recipe of a study's tables that has epochs or iterations."""
     recipes = [raw["training"], raw["retraining"]]
     recipes += [settings.get("training") for settings in raw["learners"].values()]
@@ -145,7 +145,7 @@ def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
             recipe |= {"epochs": epochs, "iterations": None}
 
 
-def choose_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:
+def choose_learners(chosen: Sequence[str], settings: Record) -> Record:
     """Return the settings of the chosen learners.
 
     Args:
@@ -163,8 +163,7 @@ def choose_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str
     # The study's settings last, as they replace the defaults of the kind.
     learners = {kind: {"kind": kind} for kind in LEARNERS} | settings
     for name in chosen:
-        if name not in learners:
-            raise unknown("method", name, learners)
+        check_known("method", name, learners)
     return {name: learners[name] for name in chosen}
 
 

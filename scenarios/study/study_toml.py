@@ -1,17 +1,16 @@
 """A preset or TOML file, read and not checked: see `scenarios.study.study_file`."""
 
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from probe.by_layer.fingerprint import Record
 from probe.errors import InputError, unknown
 from probe.validation import shown
 
 _PRESETS = Path(__file__).with_name("presets")
 
 
-def read_study(source: str, variant: str | None = None) -> dict[str, Any]:
+def read_study(source: str, variant: str | None = None) -> Record:
     """Read a preset or a TOML file, unchecked: see `check_study`.
 
     A study without a name is named after its file, a variant after both. The tables of
@@ -54,7 +53,7 @@ def read_study(source: str, variant: str | None = None) -> dict[str, Any]:
     return study
 
 
-def _merge(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(table: Record, changes: Record) -> Record:
     """Return a table with changed values; tables within it are merged likewise."""
     merged = dict(table)
     for key, value in changes.items():
@@ -76,7 +75,7 @@ def _unknown_preset(name: str) -> InputError:
     return InputError(f"{problem}: give a preset or a file NAME.toml")
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> Record:
     """Read a TOML file.
 
     Args:

@@ -158,7 +158,7 @@ def main_layers(cost):
 
 def drift(low, high):
     quantities = {("forgotten_drift", None): estimate(low, high)}
-    return _is_still_moving(Fake(quantities=quantities), "forgets", None)
+    return _is_still_moving(Fake(quantities=quantities), "forgets")
 
 
 def helped(low):
@@ -255,7 +255,8 @@ def is_constant(spread):
 def improves(correlation):
     """Return whether an order that raises correlations by this improves the next block."""
     units = {"": torch.rand(2, 1)}
-    comparison = MagicMock(model=LAYERS)
+    comparison = MagicMock()
+    comparison.change.last = LAYERS
     comparison._after.return_value = units
     agreement = "probe.rewinding.correspondence._agreement"
     with patch(agreement, side_effect=[0, correlation]):

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.functional import avg_pool2d, cross_entropy
 
 from probe.cut.cuts import cut_each
-from probe.rewinding.blocks import Earlier, blocks_of, changed_blocks
+from probe.rewinding.blocks import Change, blocks_of
 from probe.rewinding.correspondence import Comparison
 from probe.rewinding.hybrids import Rewinding, rewind
 from scenarios.networks import narrow
@@ -209,7 +209,7 @@ def compared(earlier, last, examples):
     cuts = cut_each(last, hidden(last), x[:8])
     facts = {cut.facts.name: cut.facts for cut in cuts.each}
     blocks = blocks_of(last, facts.values(), "output")
-    before = Earlier.of(earlier, last)
+    change = Change(earlier=earlier, last=last, blocks=blocks)
 
     @torch.no_grad()
     def run(network):
@@ -219,14 +219,11 @@ def compared(earlier, last, examples):
         return run(last).argmax(1).eq(y).double().numpy()
 
     comparison = Comparison(
-        model=last,
-        earlier=earlier,
-        before=before,
-        changed=changed_blocks(blocks, before, last),
+        change=change,
         facts=facts,
         run=run,
     )
-    scores = rewind(last, before, blocks, score)
+    scores = rewind(change, score)
     return Rewinding(scores=scores, of_task=np.full(len(y), True)), comparison
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 import torch
-from torch import Tensor
 
+from probe.batch import Named
 from probe.errors import InputError
 from probe.files import make_folder
 from probe.immutable import immutable
@@ -37,7 +37,7 @@ class ForeignRuns:
     """
 
     files: Mapping[Run, Mapping[int, Path]]
-    load: Callable[[Path], Mapping[str, Tensor]] = load_state
+    load: Callable[[Path], Named] = load_state
     offline: Mapping[int, Path] = field(default_factory=dict)
     tasks: TaskClasses | None = None
     class_order: tuple[int, ...] | None = None
@@ -198,9 +198,7 @@ def run_named(learner: object, seed: object) -> Run:
     return Run(name, "0", seed if isinstance(seed, int) and seed >= 0 else 0)
 
 
-def load_with_heads(
-    shapes: Mapping[str, Sequence[int]], path: Path
-) -> dict[str, Tensor]:
+def load_with_heads(shapes: Mapping[str, Sequence[int]], path: Path) -> Named:
     """Load a state; a head that it does not have yet has weights of 0 and the bias `NEVER`.
 
     Args:

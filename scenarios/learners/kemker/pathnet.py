@@ -14,6 +14,7 @@ from torch.nn import functional
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.extensions import learner
+from probe.modules import trained_of
 from probe.tasks import Scenario, Task
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
@@ -206,7 +207,7 @@ class PathNet(base.Learner):
             meter=path_meter,
         )
         lifted.put_back()
-        trained = sum(p.numel() for p in parameters if p.requires_grad)
+        trained = sum(p.numel() for p in trained_of(lifted))
         update_ops = (path_meter.steps - steps_before) * trained * optimizer_ops(recipe)
         self._meter.add(path_meter.total - total_before + update_ops)
         return recorder.history.accuracies[-1]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
+from probe.batch import Named
 from probe.examples import Examples
 from probe.extensions import learner
 from probe.modules import eval_with_gradients, kept_buffers
@@ -26,7 +27,6 @@ from scenarios.learners.penalties.quadratic import (
 Loss = Callable[[Tensor, Tensor], Tensor]
 """A function of scores (B, K) and labels (B,): the mean of -log p(y|x)."""
 
-Named = dict[str, Tensor]  # by the name of a parameter or layer
 Dense = dict[str, nn.Linear]  # dense layers by name
 
 _LARGEST_CHUNK = 512  # examples

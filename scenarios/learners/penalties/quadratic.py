@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from probe.batch import Named
 from scenarios.learners.continual import ContinualLearner
 
 
@@ -39,7 +40,7 @@ class PenalizedLearner(ContinualLearner):
                 # In one pass, as it runs at every step.
                 p.grad.addcmul_(weights[name], p - anchor[name], value=scale)
 
-    def carried(self) -> dict[str, Tensor]:
+    def carried(self) -> Named:
         """Return the penalty's importance, anchor and constant."""
         if not self.penalty:
             return {}
@@ -48,7 +49,7 @@ class PenalizedLearner(ContinualLearner):
         tensors["constant"] = torch.tensor(penalty.constant, dtype=torch.float64)
         return tensors
 
-    def take_over(self, carried: dict[str, Tensor]) -> None:
+    def take_over(self, carried: Named) -> None:
         """Restore the penalty."""
         if carried:
             self.penalty = Quadratic(
@@ -125,24 +126,24 @@ def trained_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     return {name: p for name, p in model.named_parameters() if p.requires_grad}
 
 
-def zeros_for(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def zeros_for(tensors: Mapping[str, Tensor]) -> Named:
     """Return zeros in the form of each tensor, by name."""
     return {name: torch.zeros_like(tensor) for name, tensor in tensors.items()}
 
 
-def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def by_kind(**kinds: Mapping[str, Tensor]) -> Named:
     """Return tensors of parameters, of several kinds, named KIND.PARAMETER.
 
     >>> by_kind(anchor={"weight": torch.ones(1)}, score={"weight": torch.zeros(1)})
     {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
     """
-    tensors: dict[str, Tensor] = {}
+    tensors: Named = {}
     for kind, named in kinds.items():
         tensors |= {f"{kind}.{name}": tensor for name, tensor in named.items()}
     return tensors
 
 
-def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
+def of_kind(tensors: Mapping[str, Tensor], kind: str) -> Named:
     """Select the tensors of one kind.
 
     Args:

@@ -8,7 +8,9 @@ import torch
 from pydantic import model_validator
 from torch import Tensor, nn
 
+from probe.batch import Named
 from probe.extensions import learner
+from probe.modules import detached
 from probe.tasks import Task
 from probe.validation import FromZero, PositiveFloat, PositiveInt, Share
 from scenarios.learners.continual import ContinualSettings
@@ -119,14 +121,14 @@ class EwcOnline(PenalizedLearner):
             importance = normalized(self.fisher)
         self.penalty = Quadratic.around(self.model, importance)
 
-    def carried(self) -> dict[str, Tensor]:
+    def carried(self) -> Named:
         """Return the penalty and, if it is normalized, the Fisher that it was made of."""
         tensors = super().carried()
         if self.settings.normalized:
             tensors |= by_kind(fisher=self.fisher)
         return tensors
 
-    def take_over(self, carried: dict[str, Tensor]) -> None:
+    def take_over(self, carried: Named) -> None:
         """Restore the penalty and the running Fisher."""
         super().take_over(carried)
         # Unless normalized, the penalty's importance is the Fisher, which continues
@@ -220,9 +222,9 @@ class RWalk(PathIntegralLearner, EwcOnline):
         if old:
             new = {name: (old[name] + score) / 2 for name, score in new.items()}
         self.score = new
-        self._penalize({n: p.detach().clone() for n, p in self._trained.items()})
+        self._penalize(detached(self._trained))
 
-    def carried(self) -> dict[str, Tensor]:
+    def carried(self) -> Named:
         """Return Fisher, score and anchor, from which `take_over` makes the penalty."""
         if not self.penalty:
             return {}
@@ -232,7 +234,7 @@ class RWalk(PathIntegralLearner, EwcOnline):
             anchor=self.penalty.anchor,
         )
 
-    def take_over(self, carried: dict[str, Tensor]) -> None:
+    def take_over(self, carried: Named) -> None:
         """Restore Fisher and score, and make the penalty."""
         if carried:
             self.fisher = of_kind(carried, "fisher")
@@ -263,7 +265,7 @@ class RWalk(PathIntegralLearner, EwcOnline):
             drop.zero_()
 
 
-def normalized(numbers: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def normalized(numbers: Mapping[str, Tensor]) -> Named:
     """Scale numbers v to [0, 1] by (v - least) / (largest - least), over all tensors together.
 
     If all numbers are equal, the result is 0.

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.extensions import learner
+from probe.modules import detached
 from probe.tasks import Task
 from probe.validation import FromZero, PositiveFloat
 from scenarios.learners.continual import ContinualSettings
@@ -50,8 +51,8 @@ class PathIntegralLearner(PenalizedLearner):
         """Start the path integral at the present parameters."""
         super().begin(task)
         self._trained = trained_parameters(self.model)
-        self._before = {n: p.detach().clone() for n, p in self._trained.items()}
-        self._start = {n: before.clone() for n, before in self._before.items()}
+        self._before = detached(self._trained)
+        self._start = detached(self._before)
         self._gradient = zeros_for(self._before)
         self.drop = zeros_for(self._before)
 

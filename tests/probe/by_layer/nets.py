@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from probe import Analysis, Examples, Recipe, analyze, predictions
+from probe.arrays import Bools, Ints
 from probe.seeding import stream
 from probe.tables.table_file import records
 from probe.training.fresh_weights import initialize
@@ -110,7 +110,7 @@ def rows(
 
 def classes(
     found: Analysis, tasks_seen: int | str, feature: str = "output", readout: str = ""
-) -> NDArray[np.int64]:
+) -> Ints:
     """The classes predicted for each test example, by seed; after 0 or `offline`: the control's."""
     controls: dict[int | str, tuple[str, int]] = {
         0: ("untrained", 0),
@@ -127,6 +127,6 @@ def classes(
 
 def right(
     found: Analysis, tasks_seen: int | str, feature: str = "output", readout: str = ""
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Whether each test example is classified correctly, by seed, see `classes`."""
     return classes(found, tasks_seen, feature, readout) == digits()[1].y.numpy()

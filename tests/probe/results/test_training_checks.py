@@ -255,7 +255,7 @@ def test_a_verdict_is_by_the_margin_that_stands_beside_it(monkeypatch):
         monkeypatch.setattr(
             "probe.results.statements._statements_on", lambda _, stated=stated: stated
         )
-        monkeypatch.setattr("probe.results.statements.REASONS", {})
+        monkeypatch.setattr("probe.results.statements._reasons", lambda *_: iter(()))
         (row,) = statement_rows(SimpleNamespace(columns={}), Doubts())
         assert (row["verdict"], row["margin"]) == (verdict, margin)
 

@@ -13,10 +13,10 @@ from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.modules import named_state
 from probe.rewinding.blocks import (
+    Change,
     Changed,
     Earlier,
     blocks_of,
-    changed_blocks,
     rewound,
     with_new_rows,
 )
@@ -117,12 +117,8 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
     if "second" in same:
         now.second.gain = before.second.gain
     copied = deepcopy(now)
-    tested = rewind(
-        now,
-        Earlier.of(before, now),
-        parts,
-        partial(score, now),
-    )
+    change = Change(earlier=before, last=now, blocks=parts)
+    tested = rewind(change, partial(score, now))
     assert set().union(*tested) == set(parts) - same
     for names, scores in tested.items():
         hybrid = deepcopy(now)
@@ -164,12 +160,8 @@ def test_what_lora_trains_belongs_to_the_block_of_its_layer_and_a_frozen_base_ha
     now = deepcopy(before)
     with torch.no_grad():
         now.second.parametrizations.weight[0].up.add_(1)
-    tested = rewind(
-        now,
-        Earlier.of(before, now),
-        blocks(now),
-        partial(score, now),
-    )
+    change = Change(earlier=before, last=now, blocks=blocks(now))
+    tested = rewind(change, partial(score, now))
     assert set(tested) == {(), ("second",)}
     assert (tested["second",] == score(before, True)).all()
 
@@ -197,7 +189,7 @@ def test_only_rows_may_be_added():
 def test_a_network_is_as_before_after_a_failure_too():
     before, now = network("norm", 0), network("norm", 1)
     copied = deepcopy(now)
-    earlier = Earlier.of(before, now)
+    change = Change(earlier=before, last=now, blocks=blocks(now))
 
     def failing(calls, everywhere):
         calls.append(0)
@@ -206,6 +198,6 @@ def test_a_network_is_as_before_after_a_failure_too():
         return score(now, everywhere)
 
     with pytest.raises(RuntimeError, match="stop"):
-        rewind(now, earlier, blocks(now), partial(failing, []))
+        rewind(change, partial(failing, []))
     assert_same(now, copied)
-    assert set(changed_blocks(blocks(now), earlier, now)) == set(blocks(now))
+    assert set(change.changed) == set(blocks(now))

@@ -17,7 +17,7 @@ from probe.cut import resuming
 from probe.cut.cuts import Cuts, cut_each
 from probe.cut.resuming import Starts
 from probe.errors import InputError, NotKept
-from probe.rewinding.blocks import Earlier, blocks_of, changed_blocks, rewound
+from probe.rewinding.blocks import Change, blocks_of
 from probe.rewinding.hybrid_cuts import HybridCuts
 from probe.rewinding.hybrids import sets_of
 from probe.rewinding.scoring import Score
@@ -189,9 +189,7 @@ def test_hybrids_that_allow_different_layouts_are_read_one_by_one(
     model = network(1)
     cuts = cut_each(model, ["0"], torch.randn(8, 4, 4, 4))
     shared = SharedPasses(
-        model=model,
-        before=Earlier.of(model, model),
-        changed={},
+        change=Change(earlier=model, last=model, blocks={}),
         starts=Starts.at(cuts.each),
         run=model,
     )
@@ -212,19 +210,17 @@ def test_features() -> None:
         each.insert(1, nn.Upsample(scale_factor=2))
         each.insert(2, nn.AvgPool2d(2))
     earlier, model = networks
-    before = Earlier.of(earlier, model)
     x = torch.randn(32, 4, 4, 4)
     batches = [x, x[:5]]
     cuts = cut_each(model, names, x)
-    changed = changed_blocks(blocks_of(model, cuts.facts, "5"), before, model)
+    blocks = blocks_of(model, cuts.facts, "5")
+    change = Change(earlier=earlier, last=model, blocks=blocks)
     shared = SharedPasses(
-        model=model,
-        before=before,
-        changed=changed,
+        change=change,
         starts=Starts.at(cuts.each),
         run=model,
     )
-    triples = list(product(sets_of(changed), repeat=3))
+    triples = list(product(sets_of(change.changed), repeat=3))
     for sets in random.Random(0).sample(triples, 20):
         put_back = dict(zip(names, sets, strict=True))
         hybrids = HybridCuts(
@@ -234,13 +230,12 @@ def test_features() -> None:
         )
         values = hybrids.feature_values(batches)
         for batch, name in product(batches, names):
-            contents = [changed[block] for block in put_back[name]]
             layer = model.get_submodule(name)
             seen: list[Tensor] = []
             keep = layer.register_forward_hook(
                 lambda module, inputs, output, seen=seen: seen.append(output.clone())
             )
-            with rewound(model, contents, before), torch.no_grad(), keep:
+            with change.rewound(put_back[name]), torch.no_grad(), keep:
                 model(channels_last(batch))
             _, feature, [value] = next(values)
             [expected] = seen

@@ -284,6 +284,32 @@ def switches(study: str) -> pd.DataFrame:
     return pd.DataFrame(lines).fillna("")
 
 
+def shares(study: str) -> pd.DataFrame:
+    """Return by changed setting the accuracy at each share, and how far from the paper's it is.
+
+    The distance is the mean over shares of the absolute difference, in points; its change
+    is paired by seed with the default's.
+    """
+    rows = table(study, "switches")
+    paper = published(study).set_index("learner").value
+    paper.index = paper.index.str.rpartition("-")[2].astype(int)
+    rows["off"] = (rows.accuracy - rows.share.map(paper)).abs()
+    off = rows.groupby(["switch", "seed"]).off.mean()
+    lines = []
+    for switch, own in rows.groupby("switch", sort=False):
+        line = {"switch": switch, **by_share(own.groupby("share").accuracy.mean())}
+        line["distance"] = as_points(off[switch])
+        line["change"] = as_points(off[switch] - off["default"])
+        lines.append(line)
+    lines.append({"switch": "paper", **by_share(paper)})
+    return pd.DataFrame(lines).fillna("")
+
+
+def by_share(accuracies: pd.Series) -> dict[str, str]:
+    """Return accuracies by share, in %."""
+    return {str(share): f"{100 * value:.1f}" for share, value in accuracies.items()}
+
+
 def by_digit(rows: pd.DataFrame) -> dict[str, str]:
     """Return the new class's accuracy in each session, in %."""
     means = rows.groupby("digit").new.mean()

@@ -41,6 +41,7 @@ EXTRA_TABLES = {
     "murata": findings.murata,
     "sessions": findings.sessions,
     "settings": findings.settings,
+    "shares": findings.shares,
     "switches": findings.switches,
     "variants": tables.variants,
 }
@@ -51,6 +52,7 @@ TITLES = {
     "murata": "The paper's findings",
     "sessions": "All sessions together",
     "settings": "One setting changed, {}-head",
+    "shares": "One setting changed: accuracy in % by share",
     "switches": "One setting changed: mean distance from the paper, in points",
     "variants": "`{}` of each method",
 }

@@ -6,9 +6,10 @@ these networks.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from probe.analysis.statements import WITHHELD
@@ -73,7 +74,7 @@ def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> A
     if is_training:
         trained = _trainings(measured, int(of_readout["seeds"].max()))
     forgotten = _interval(total)
-    learned = _just_learned(matrices, learner)
+    learned = _just_learned(matrices, learner, _positions(causes))
     belief = [
         *_rests_on(measured, trained, forgotten, learned),
         *_doubts(tables, learner, readout),
@@ -151,11 +152,23 @@ def _value(row: Any) -> float | None:
     return None if row is None or math.isnan(row.value) else row.value
 
 
-def _just_learned(matrices: Matrices, learner: str) -> float | None:
-    """Return the accuracy right after each task, its mean over the tasks before the last."""
-    cells = matrices.R(learner).values[1:-1].diagonal()
-    mean = cells.mean() if len(cells) else math.nan
-    return None if math.isnan(mean) else float(mean)
+def _positions(causes: pd.DataFrame) -> list[int]:
+    """Return the positions of the tasks whose forgetting was measured, from 1."""
+    positions = where(causes, quantity="attributed")["task_position"].dropna()
+    return sorted(positions.astype(int).unique())
+
+
+def _just_learned(
+    matrices: Matrices, learner: str, positions: Sequence[int]
+) -> float | None:
+    """Return the accuracy right after each task, its mean over tasks before the last.
+
+    positions: the tasks, all if there is none.
+    """
+    R = matrices.R(learner).values
+    cells = [R[j, j - 1] for j in positions or range(1, matrices.tasks)]
+    mean = float(np.mean(cells)) if cells else math.nan
+    return None if math.isnan(mean) else mean
 
 
 def widest_scope(causes: pd.DataFrame) -> pd.DataFrame:
@@ -193,7 +206,7 @@ def earlier_tasks(causes: pd.DataFrame, last: int) -> str:
     if last < 1:
         return ""
     text = "task 1" if last == 1 else f"tasks 1 to {last}"
-    measured = where(causes, quantity="attributed")["task_position"].nunique()
+    measured = len(_positions(causes))
     return text if measured in (0, last) else f"{text} ({measured} measured)"
 
 

@@ -221,11 +221,17 @@ def test_what_was_gained_comes_on_top_of_what_was_learned():
     assert headline(result) == "gained 11.5 on top of 12.8 points of tasks 1 to 2"
 
 
-def test_what_was_learned_is_the_mean_right_after_the_earlier_tasks():
+@pytest.mark.parametrize(("positions", "learned"), [([1, 2], 0.65), ([2], 0.7)])
+def test_what_was_learned_is_the_mean_right_after_the_tasks_that_were_measured(
+    positions, learned
+):
     R = rows()
     diagonal = R["task_position"] == R["tasks_seen"]
     R.loc[diagonal, "value"] = 0.5 + 0.1 * R["task_position"]
-    assert answer(measurements=R).learned == pytest.approx((0.6 + 0.7) / 2)
+    of_tasks = pd.concat([causes(), *(causes(task_position=j) for j in positions)])
+    result = answer(measurements=R, causes=of_tasks.reset_index(drop=True))
+    assert result.learned == pytest.approx(learned)
+    assert answer(measurements=R).learned == pytest.approx(0.65)
 
 
 @pytest.mark.parametrize("verdict", CAUSE_VERDICTS)

@@ -194,10 +194,14 @@ class Findings:
             ]
         traded = self.blame.traded
         if self.kind in _TRADES and traded:
-            return [
-                f"{_TRADES[self.kind]}: {traded} learned the new at the expense of the old.",
-                f"Putting {traded} back returns old and loses new.",
-            ]
+            text = f"{traded} learned the new at the expense of the old."
+            cost = f"Putting {traded} back returns old and loses new."
+            if self.blame.guilty not in ("", traded):
+                cost = (
+                    f"More is due to {self.blame.guilty}, which is not shown to trade "
+                    "old for new."
+                )
+            return [f"{_TRADES[self.kind]}: {text}", cost]
         if self.kind == NO_LOSS and self.lost.low > 0:
             return ["The loss on old examples is shown to be below the margin."]
         if self.kind in _SENTENCES:

@@ -9,7 +9,7 @@ import torch
 
 import probe
 from probe.answers.record import Interval
-from probe.before_after.meaning import Findings
+from probe.before_after.meaning import NEW_DOMAIN, Findings
 from probe.before_after.setting import Blame
 from tests.probe.before_after.conftest import NEW, OLD, TRAIN, trained, turned
 
@@ -83,6 +83,18 @@ def test_a_verdict_rests_on_the_careful_end_of_an_interval(end):
     row = {"feature": "a", "share": 1, "restored_low": 0.1, "new_high": end}
     blame = Blame(parts=None, two=None, causes=pd.DataFrame([row]))
     assert blame.traded == ("a" if end < 0 else "")
+
+
+@pytest.mark.parametrize(
+    ("end", "words"), [(-0.1, "Putting a back "), (0.1, "More is due to a, ")]
+)
+def test_a_trade_names_the_block_that_accounts_for_more(end, words):
+    row = {"share": 1, "restored_low": 0.1, "new_high": -0.1}
+    rows = [row | {"feature": "b"}, row | {"feature": "a", "share": 2, "new_high": end}]
+    blame = Blame(parts=None, two=None, causes=pd.DataFrame(rows))
+    trade, price = Findings.sentences(SimpleNamespace(kind=NEW_DOMAIN, blame=blame))
+    assert trade.endswith(f" {blame.traded} learned the new at the expense of the old.")
+    assert price.startswith(words)
 
 
 class Gain(torch.nn.Sequential):

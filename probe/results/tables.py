@@ -319,7 +319,8 @@ def _output_notes(
         is_constant = (predicted == predicted[0]).all() and (labels != labels[0]).any()
         if tasks_seen and is_constant:
             yield tasks_seen, constant(int(predicted[0]))
-    if output := tested.get(job.last):
+    # An untrained network has no order of classes.
+    if job.last and (output := tested.get(job.last)):
         for note in renaming_notes(output.predicted[head], output.test.labels):
             yield job.last, note
     R = predictions.R(job, head)

@@ -281,6 +281,8 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
         raise _unfit(logits, y, f"{expected}: {remedy}")
     if name == "loss":
         _check_labels(y, logits.shape[-1])
+        # Half precision would round each loss.
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float))
         losses = cross_entropy(
             logits.flatten(0, -2), y.flatten(), reduction="none", ignore_index=IGNORED
         )

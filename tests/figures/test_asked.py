@@ -8,30 +8,26 @@ import pytest
 from figures.build import build, build_asked
 from figures.options import Options
 from probe.errors import InputError
-from tests.figures import papers
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return papers.run_directory(tmp_path_factory.mktemp("run") / "study")
 
 
 @pytest.fixture
-def cwd(run):
-    return run.parent
+def cwd(study_folder):
+    return study_folder.parent
 
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def test_a_pdf_has_letters_that_publishers_take_and_no_date(run, tmp_path):
+def test_a_pdf_has_letters_that_publishers_take_and_no_date(study_folder, tmp_path):
     options = Options(
         width=3.25,
         font="serif",
         labels={"mine": "Replay (ours)"},
     )
-    paths = build_asked(run, options, ["tradeoff"], ["pdf", "svg"], tmp_path / "a")
+    paths = build_asked(
+        study_folder, options, ["tradeoff"], ["pdf", "svg"], tmp_path / "a"
+    )
     assert [path.name for path in paths] == [
         "tradeoff.pdf",
         "tradeoff.svg",
@@ -47,24 +43,28 @@ def test_a_pdf_has_letters_that_publishers_take_and_no_date(run, tmp_path):
         234
     )
     assert "Replay (ours)" in paths[2].read_text("utf-8")
-    build_asked(run, options, ["tradeoff"], ["pdf", "svg"], tmp_path / "b")
+    build_asked(study_folder, options, ["tradeoff"], ["pdf", "svg"], tmp_path / "b")
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
-def test_figures_on_request_and_those_of_a_run_leave_each_other_alone(run, monkeypatch):
+def test_figures_on_request_and_those_of_a_run_leave_each_other_alone(
+    study_folder, monkeypatch
+):
     monkeypatch.setattr("figures.plotting.defaults", lambda tables: ["bias", "matrix"])
-    build(run)
-    before = contents(run / "figures")
-    build_asked(run, Options(learners=["ewc"]), ["matrix"], ["png"])
-    requested = contents(run / "figures" / "asked")
+    build(study_folder)
+    before = contents(study_folder / "figures")
+    build_asked(study_folder, Options(learners=["ewc"]), ["matrix"], ["png"])
+    requested = contents(study_folder / "figures" / "asked")
     assert set(requested) == {"matrix.png", "matrix.txt"}
     assert requested["matrix.png"] != before["matrix.png"]
     with pytest.raises(InputError, match="figures"):
-        build_asked(run, Options(), ["matrix"], ["png"], run / "figures")
-    assert contents(run / "figures") == before
+        build_asked(
+            study_folder, Options(), ["matrix"], ["png"], study_folder / "figures"
+        )
+    assert contents(study_folder / "figures") == before
 
 
-def test_flags_draw_what_they_say(probe, run, tmp_path):
+def test_flags_draw_what_they_say(probe, study_folder, tmp_path):
     out = tmp_path / "for a paper"
     line = (
         "figures study --only bias,matrix --format png,pdf --width 3.25 --font-size 9 "
@@ -93,9 +93,9 @@ def test_flags_draw_what_they_say(probe, run, tmp_path):
     ],
 )
 def test_wrong_flags_are_one_sentence_each_and_nothing_is_written(
-    probe, run, flags, value
+    probe, study_folder, flags, value
 ):
     code, printed, errors = probe(f"figures study --out new {flags}")
     assert (code, printed, errors.count("\n")) == (2, "", 1)
     assert value in errors
-    assert not (run.parent / "new").exists()
+    assert not (study_folder.parent / "new").exists()

@@ -22,11 +22,6 @@ from tests.figures import papers, seen
 TABLES = {name: figure_of(name).TABLES for name in KINDS}
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return papers.run_directory(tmp_path_factory.mktemp("run"))
-
-
 def axes(name=""):
     """Return axes of a user's figure; polar ones for a spider."""
     projection = "polar" if name == "spider" else None
@@ -49,20 +44,22 @@ def looks(figure):
     }
 
 
-def test_every_source_gives_the_same_picture(run, tmp_path):
+def test_every_source_gives_the_same_picture(study_folder, tmp_path):
     tables = papers.tables()
     analysis = SimpleNamespace(tables=lambda: vars(tables))
     expected = pixels(papers.figure("depth"))
     for figure in (
-        figures.depth(str(run)),
+        figures.depth(str(study_folder)),
         figures.depth(analysis),
         Plot(analysis).depth(),
     ):
         assert pixels(figure) == expected
-    (tmp_path / "measurements.csv").write_bytes((run / "measurements.csv").read_bytes())
+    (tmp_path / "measurements.csv").write_bytes(
+        (study_folder / "measurements.csv").read_bytes()
+    )
     drawn = partial(figures.bias, learners=["ewc"])
     expected = pixels(drawn(tables))
-    for source in (run, tmp_path, papers.rows(), papers.rows().astype(object)):
+    for source in (study_folder, tmp_path, papers.rows(), papers.rows().astype(object)):
         assert pixels(drawn(source)) == expected
     assert pixels(drawn(papers.rows().query("seed == 0"))) != expected
 
@@ -185,8 +182,6 @@ def test_every_kind_is_drawn_into_axes_of_a_users_figure(name):
     try:
         drawn = draw(papers.tables(), ax)
     except InputError:
-        with pytest.raises(InputError, match=f"figures.{name} has"):
-            draw(papers.tables(), ax)
         assert len(ax.get_children()) == before
         drawn = draw(papers.tables(), ax, panel=1)
     assert drawn is ax

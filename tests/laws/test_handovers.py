@@ -234,6 +234,21 @@ def test_readouts_of_a_multi_head_network_choose_among_the_classes_of_the_task()
     )
     frame = probe.predictions(found)
     assert (frame["predicted"] // 2 == frame["label"] // 2).all()
+    of_readouts = frame[frame["readout"].isin(["", "retrain", "linear", "ncm"])]
+    assert "single" not in set(of_readouts["head"])
+
+
+def test_only_outputs_of_trained_networks_may_be_mixed_up():
+    x, y = torch.eye(2).repeat(20, 1), torch.arange(40) % 2
+    right, swapped = (nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)) for _ in range(2))
+    for net, first in ((right, [[1.0, 0], [0, 1]]), (swapped, [[0.0, 1], [1, 0]])):
+        net[0].weight.data = torch.tensor(first)
+        net[1].weight.data = torch.eye(2)
+    for networks, count in (({0: right, 1: swapped}, 1), ({0: swapped, 1: right}, 0)):
+        notes = probe.analyze(
+            networks, (x, y), (x, y), [[0, 1]], ["0"], readouts=["ncm"]
+        ).notes
+        assert sum("mixed up" in note for note in notes) == count
 
 
 def test_the_floor_of_a_seed_is_the_first_network_of_its_first_run():

@@ -190,7 +190,6 @@ FIRST, *LATER = Recipe.__pydantic_fields__
 CHANGES = [
     (f"retraining.{FIRST}", OTHER[FIRST]),
     ("training.precision", "bf16"),
-    ('probing.readouts."linear:2"', {"steps": "last"}),
     ("probing.readouts.linear.steps", "last"),
     ("probing.controls", ["labels", "exclusion"]),
     ("storage", "bf16"),
@@ -203,13 +202,18 @@ CHANGES = [
     ("learners.finetune.kind", "si"),
 ]
 MORE = [(f"retraining.{setting}", OTHER[setting]) for setting in LATER]
+# The first setting of every readout, all at once, and every setting alone.
+READ = BASE
 for name, kind in READOUTS.items():
     fields = dict(kind.readout.__pydantic_fields__)
     for unchanged in ("channels", "per_class"):
         fields.pop(unchanged, None)
     changes = [(f"probing.readouts.{name}.{each}", OTHER[each]) for each in fields]
-    CHANGES += changes[:1]
-    MORE += changes[1:]
+    for change in changes[:1]:
+        READ = changed(READ, *change)
+    MORE += changes
+READ = changed(READ, 'probing.readouts."linear:2"', {"steps": "last"})
+CHANGES.append(("probing.readouts", READ["probing"]["readouts"]))
 CHANGES += [pytest.param(*change, marks=pytest.mark.soak) for change in MORE]
 
 

@@ -70,19 +70,6 @@ def test_one_data_set_in_any_form(form, tmp_path):
         assert torch.equal(half.y, Y)
 
 
-@pytest.mark.parametrize("form", [own for own in FORMS.values() if own is not ITEMS])
-def test_a_list_with_the_data_of_each_task(form):
-    halves = [(X[:10], Y[:10]), (X[10:], Y[10:])]
-    for given in (
-        [form(*halves[0]), Examples(*halves[1])],
-        [form(*half) for half in halves],
-    ):
-        found = as_examples(given, "train")
-        assert torch.equal(found.x, X)
-        assert torch.equal(found.y, Y)
-        assert found.task.tolist() == [0] * 10 + [1] * 14
-
-
 @pytest.mark.parametrize("writeable", [True, False])
 def test_arrays_are_not_copied(writeable, recwarn):
     x = X.numpy().copy()

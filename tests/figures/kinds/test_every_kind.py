@@ -89,6 +89,16 @@ def drawn(shape, name):
         return draw_kinds([name], tables(shape), Options())[name][0]
 
 
+def lines_above(figure):
+    """Return the lines above all panels, from the top."""
+    top = max(axes.get_position().y1 for axes in figure.axes)
+    above = [text for text in figure.texts if text.get_position()[1] > top]
+    return [
+        text.get_text()
+        for text in sorted(above, key=lambda text: -text.get_position()[1])
+    ]
+
+
 def fits(figure):
     return seen.text_faults(figure) == [] and seen.hidden_data(figure) == []
 
@@ -104,7 +114,11 @@ def test_no_text_is_lost_and_no_data_are_cut_off(shape, name):
 
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_a_figure_fits_on_a_page_and_in_a_column_in_another_font(name):
-    assert fits(papers.figure(name))
+    figure = papers.figure(name)
+    assert fits(figure)
+    question, study = lines_above(figure)
+    assert question.endswith("?")
+    assert study == "digits, cnn3, 2 orders, 2 seeds"
     long = {"mine": "Replay with a very long name (ours)"}
     asked = Options(
         width=3.25,

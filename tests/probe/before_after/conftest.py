@@ -75,6 +75,19 @@ def trained(network, pair, epochs):
     return network.eval()
 
 
+def few(pair):
+    x, y = pair
+    return x[:60], y[:60]
+
+
+def compared_in_short(before, after, **options):
+    """Compare by few examples, with remedies of a single step."""
+    train = {name: few(pair) for name, pair in STORED.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("probe.before_after.remedies.STEPS", 1)
+        probe.diff(before, after, few(OLD), few(NEW), train=train, **options)
+
+
 @pytest.fixture(scope="session")
 def before():
     with torch.random.fork_rng(devices=[]):

@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
-from torch.utils.data import DataLoader, TensorDataset
 
 import probe
 from probe.errors import InputError
@@ -22,10 +21,13 @@ from tests.probe.before_after.conftest import (
     OLD,
     STORED,
     TRAIN,
+    compared_in_short,
+    few,
     small,
     trained,
     turned,
 )
+from tests.probe.record.tiny import same_state
 
 
 def squared(network, x, y):
@@ -116,47 +118,17 @@ def test_new_is_what_putting_only_one_block_back_changes(before, after, result):
         assert row.new == pytest.approx(right.mean().item(), abs=1e-12)
 
 
-NEW_TRAIN = turned(TRAIN)
-
-
-def few(pair):
-    x, y = pair
-    return x[:60], y[:60]
-
-
-def test_networks_and_generators_are_as_before(before, after, monkeypatch):
-    monkeypatch.setattr("probe.before_after.remedies.STEPS", 1)
+def test_networks_and_generators_are_as_before(before, after):
     states = [deepcopy(network.state_dict()) for network in (before, after)]
     after.train()
     random = torch.get_rng_state()
-    probe.diff(
-        before,
-        after,
-        few(OLD),
-        few(NEW),
-        train={"old": few(TRAIN), "new": few(NEW_TRAIN)},
-    )
+    compared_in_short(before, after)
     assert after.training
     assert torch.equal(torch.get_rng_state(), random)
     assert all(parameter.requires_grad for parameter in after.parameters())
     for network, state in zip((before, after), states, strict=True):
-        assert all(
-            torch.equal(network.state_dict()[name], state[name]) for name in state
-        )
+        assert same_state(network.state_dict(), state)
     after.eval()
-
-
-def test_shuffled_loaders_give_the_same(before, after, result):
-    """Every other form is in `tests/probe/test_data.py`."""
-    old, new = (
-        DataLoader(TensorDataset(*pair), 50, shuffle=True) for pair in (OLD, NEW)
-    )
-    again = probe.diff(before, after, old, new)
-    pd.testing.assert_frame_equal(
-        again.causes,
-        result.causes,
-        check_exact=True,
-    )
 
 
 def test_files_give_the_same(before, after, result, tmp_path):
@@ -385,7 +357,7 @@ def test_layers_of_recurrent_modules_are_blocks_by_name_and_by_pattern():
     assert set(share.index) == {*patterns, "rest"}
     analysis = probe.analyze(
         {1: network, 2: damaged},
-        [few(TRAIN), few(NEW_TRAIN)],
+        [few(TRAIN), turned(few(TRAIN))],
         [OLD, NEW],
         readouts=probe.Measure(readouts=["linear"], blocks=patterns),
     )

@@ -16,7 +16,13 @@ from probe.before_after.ranking import front, interval, measure, ranks
 from probe.before_after.remedies import AS_IT_IS, Remedy
 from probe.modules import eval_with_gradients
 from probe.seeding import stream
-from tests.probe.before_after.conftest import NEW, OLD, STORED, trained
+from tests.probe.before_after.conftest import (
+    NEW,
+    OLD,
+    STORED,
+    compared_in_short,
+    trained,
+)
 
 
 @pytest.fixture(scope="module")
@@ -169,8 +175,7 @@ def test_halves_examples_and_trainings_are_drawn_by_the_seed(
         is_ours = name.startswith("probe.")
         if is_ours and getattr(module, "stream", None) is stream:
             monkeypatch.setattr(module, "stream", watched)
-    monkeypatch.setattr("probe.before_after.remedies.STEPS", 1)
-    probe.diff(before, after, OLD, NEW, train=STORED, seed=1000)
+    compared_in_short(before, after, seed=1000)
     by_seed = {name for name, seed in least.items() if seed >= 1000}
     assert by_seed == {"half", "stored", "batches", "new head"}
 

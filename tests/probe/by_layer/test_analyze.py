@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from probe import (
@@ -39,11 +37,11 @@ from tests.probe.by_layer.nets import (
     finetuned,
     fresh,
     offline,
-    right,
     rows,
     with_output_of,
 )
 from tests.probe.calls import DATA, Scaled, net
+from tests.probe.record.tiny import same_state
 
 READOUTS = ("retrain", "linear")
 HIDDEN = list(product(READOUTS, INNER))
@@ -140,50 +138,6 @@ def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(
     assert (first != second).any()
 
 
-def test_the_linear_readout_is_scikit_learn_s(whole: Analysis) -> None:
-    train, test = digits()
-    with torch.no_grad():
-        inputs = [finetuned()[:2](each.x).numpy() for each in (train, test)]
-    scaler = StandardScaler().fit(inputs[0])
-    theirs = LogisticRegression(max_iter=5000, tol=1e-8).fit(
-        scaler.transform(inputs[0]), train.y
-    )
-    expected = theirs.predict(scaler.transform(inputs[1]))
-    # Ours stops where a ten-thousandth of the objective is left.
-    assert (
-        expected
-        != classes(
-            whole,
-            3,
-            "relu1",
-            "linear",
-        )
-    ).mean() < 0.03
-    assert (
-        expected
-        != classes(
-            whole,
-            3,
-            "relu2",
-            "linear",
-        )
-    ).mean() > 0.1
-
-
-def test_the_untrained_network_is_row_0_and_the_floor(whole: Analysis) -> None:
-    again = analyzed({0: fresh(), 3: finetuned()}, readouts=["linear"])
-    for feature in FEATURES:
-        floor = whole.matrix(feature, "linear").values[0]
-        np.testing.assert_array_equal(again.matrix(feature, "linear").values[0], floor)
-        share = right(
-            whole,
-            0,
-            feature,
-            "" if feature == "output" else "linear",
-        ).mean()
-        assert rows(whole, "floor")["linear", feature].value == pytest.approx(share)
-
-
 def test_a_dead_layer_is_flagged_and_a_living_one_is_not(tmp_path: Path) -> None:
     dead = copy.deepcopy(offline())
     with torch.no_grad():
@@ -260,8 +214,7 @@ def test_the_networks_are_not_changed() -> None:
         recipe=SHORT,
     )
     for tasks_seen, model in models.items():
-        state, old = model.state_dict(), before[tasks_seen].state_dict()
-        assert all(torch.equal(state[name], value) for name, value in old.items())
+        assert same_state(model.state_dict(), before[tasks_seen].state_dict())
     assert models[3].training
 
 

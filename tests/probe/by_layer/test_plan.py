@@ -149,17 +149,6 @@ def test_keys_come_step_by_step_the_output_first_and_no_two_are_the_same():
     assert all(key.settings for key in keys(given, "offline") if key.feature)
 
 
-def test_variants_are_named_by_their_budget_and_statistics():
-    given = plan({"budget": [1, 4], "batch_norm": "reestimated"})
-    assert [*map(str, given.variants("linear"))] == ["linear", "linear+bn"]
-    names = [
-        str(key.readout)
-        for key in readout_keys(given, job(given, "finetune"))
-        if key.readout.is_retraining and key.feature == "hidden1"
-    ]
-    assert names == ["retrain", "retrain@4", "retrain+bn", "retrain@4+bn"]
-
-
 def test_no_two_jobs_share_a_folder():
     orders = {"0": [1, 2, 3, 4, 5], "0-seed-0": [2, 1, 3, 4, 5]}
     learners = {"finetune-order-0": {"kind": "er"}, "finetune": {}, "offline": {}}

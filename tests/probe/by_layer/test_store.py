@@ -149,7 +149,7 @@ def test_nothing_is_written_where_the_run_directory_is_gone(store):
 
 
 @pytest.mark.parametrize("finished", [0, 5])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_job_has_few_files_at_any_time_and_each_measurement_in_one(
     tmp_path, seed, finished
 ):

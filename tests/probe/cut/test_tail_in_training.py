@@ -28,20 +28,6 @@ def test_a_tail_that_writes_in_place_does_not_write_into_what_it_is_given() -> N
     assert torch.equal(cut.tail(kept), cut.tail(kept))
 
 
-def test_a_model_that_keeps_values_of_its_last_step_is_copied() -> None:
-    def keeps(m: Any, h: Tensor) -> Tensor:
-        m.last = torch.relu(h)
-        return m.last
-
-    model, x = live(keeps)
-    model(x).sum().backward()
-    assert not model.last.is_leaf
-    cut = split(model, "a", x)
-    assert cut.cached
-    with torch.no_grad():
-        assert torch.equal(cut.tail.eval()(cut.prefix(x)), model.eval()(x))
-
-
 class Checkpointed(nn.Module):
     """A block that runs twice and another one, checkpointed always, in training, or never."""
 

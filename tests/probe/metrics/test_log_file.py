@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from probe.errors import InputError, NotMeasured
-from probe.metrics.chaudhry import forgetting, forgetting_since_learned
+from probe.errors import InputError
 from probe.metrics.matrix_file import LOGS, read_log
 
 RUNS = Path(__file__).parents[2] / "record_fixtures"
@@ -15,7 +14,6 @@ MAMMOTH = RUNS / "mammoth/results"
 ER = MAMMOTH / "class-il/seq-mnist/er/logs.pyd"
 FACIL = RUNS / "facil/mnist_finetuning/results"
 TAG = next(FACIL.glob("acc_tag-*.txt"))
-TAW = next(FACIL.glob("acc_taw-*.txt"))
 PYCIL = RUNS / "pycil/tiny_1993_tiny.log"
 PILOT = RUNS / "pilot/logs/finetune/cifar100/6/4/tiny_1993_tiny.log"
 
@@ -75,27 +73,6 @@ def test_forgetting_is_what_the_framework_has_computed(path, source):
         float(re.findall(said, path.read_text())[-1])
     )
     assert found.mean() > 0.1
-
-
-@pytest.mark.parametrize(
-    ("path", "source", "by_hand"),
-    [
-        (PYCIL, "pycil", (0.31 + 0.09) / 2),
-        (PILOT, "pilot", (0.9667 - 0.6 + 0.5 - 0.5) / 2),
-        (TAG, "facil", (0.15 + 0) / 2),
-        (TAW, "facil", (0 - 0.05) / 2),
-        (ER, "mammoth", (0.3 + 0.55) / 2),
-    ],
-)
-def test_a_lower_triangle_has_the_forgetting_since_each_task_was_learned(
-    path,
-    source,
-    by_hand,
-):
-    R = read_log(path, source)
-    assert forgetting_since_learned(R) == pytest.approx(by_hand)
-    with pytest.raises(NotMeasured, match=r"R\[1,2\]"):
-        forgetting(R)
 
 
 def test_a_log_of_numpy_1_says_the_same():

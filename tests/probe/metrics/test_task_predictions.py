@@ -63,16 +63,6 @@ def test_f1_is_to_the_bit_that_of_the_papers_formula(seed):
     assert run.f1().tolist() == task_f1(run.counts, DISJOINT).tolist()
 
 
-def test_a_prediction_for_another_tasks_example_counts_only_where_classes_are_disjoint():
-    """The example of task 2 is taken for task 1's class: disjoint, that costs task 1 precision."""
-    true = [0, 0, 1]
-    predicted = [0, 0, 0]
-    apart = TaskPredictions.of(true, predicted, [0, 0, 1], [[0], [1]])
-    assert apart.f1() == pytest.approx([2 * 2 / (2 + 3), 0])
-    alike = TaskPredictions.of(true, predicted, [0, 0, 1], [[0, 1], [0, 1]])
-    assert alike.f1() == pytest.approx([1, 0])
-
-
 def test_the_matrix_is_over_examples_or_over_classes():
     """Of task 1, 3 of 4 are right, of its classes 1/1 and 2/3; of task 2, 1 of 3: 0/1 and 1/2."""
     true = [0, 1, 1, 1, 0, 1, 1]

@@ -15,9 +15,9 @@ from probe.readouts.pooling import Pooling
 from probe.readouts.readout import Linear
 
 
-def digits() -> tuple[Tensor, Tensor]:
+def digits(n: int | None = None) -> tuple[Tensor, Tensor]:
     x, y = load_digits(return_X_y=True)
-    return torch.from_numpy(x).float(), torch.from_numpy(y)
+    return torch.from_numpy(x[:n]).float(), torch.from_numpy(y[:n])
 
 
 def drawn(
@@ -80,7 +80,7 @@ def of_sklearn(
 
 
 CASES = {
-    "digits": digits(),
+    "digits": digits(500),
     "badly scaled": drawn(500, 40, 5),
     "fewer examples than features": drawn(60, 150, 4),
     "as many": drawn(100, 100, 3),

@@ -145,19 +145,26 @@ def test_of_two_recorders_the_one_that_wrote_last_goes_on(tmp_path):
     assert one.course.step.max() == 1
 
 
-@pytest.mark.parametrize("damage", [b"step,tasks_seen\n", b"a,b,c,d,e\n", b"\xff", b""])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[:-3].replace(b"\n", b"\n\n", 1),
+        lambda text: b"a,b,c,d,e\n",
+        lambda text: b"\xff",
+        lambda text: b"",
+        None,
+    ],
+)
 def test_a_damaged_file_is_named(tmp_path, damage):
+    """And a folder in its place."""
     recorder(tmp_path, network(), every=1).after_step()
     (path,) = tmp_path.rglob("course.csv")
-    path.write_bytes(path.read_bytes()[:-3] if damage.startswith(b"step") else damage)
-    if damage.startswith(b"step"):
-        path.write_bytes(path.read_bytes().replace(b"\n", b"\n\n", 1))
-    with pytest.raises(InputError, match=r"course\.csv is damaged: remove it"):
-        recorder(tmp_path, network(), every=1)
-
-
-def test_a_folder_in_the_place_of_the_file_is_named(tmp_path):
-    (tmp_path / "runs/model/order-0/seed-0/course.csv").mkdir(parents=True)
+    text = path.read_bytes()
+    path.unlink()
+    if damage:
+        path.write_bytes(damage(text))
+    else:
+        path.mkdir()
     with pytest.raises(InputError, match=r"course\.csv is damaged: remove it"):
         recorder(tmp_path, network(), every=1)
 

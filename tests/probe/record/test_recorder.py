@@ -1,8 +1,7 @@
 """The recorder: what it keeps is right, and it leaves everything else as it was."""
 
 import copy
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,6 +26,7 @@ from tests.probe.record.tiny import (
     same_state,
     train,
 )
+from tests.scenarios.execution.helpers import exit_code, fork
 
 
 def recorded(folder, tasks=TASKS, seed=0, **settings):
@@ -215,15 +215,12 @@ def test_runs_share_a_folder_and_orders_are_numbers_into_the_first(tmp_path):
     assert list(tmp_path.rglob("data*")) == [found.data]  # one for all runs
 
 
-def record_alone(folder, seed):
-    torch.set_num_threads(1)
-    recorded(folder, seed=seed, train=examples())
-
-
-@pytest.mark.slow
 def test_processes_share_a_folder(tmp_path):
-    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        list(pool.map(record_alone, [tmp_path, tmp_path], [0, 1]))
+    processes = [
+        fork(partial(recorded, tmp_path, seed=seed, train=examples()))
+        for seed in (0, 1)
+    ]
+    assert [exit_code(process) for process in processes] == [0, 0]
     found = read_recording(tmp_path)
     assert [run.seed for run in found.R] == [0, 1]
     assert all(np.isfinite(R.values).all() for R in found.R.values())

@@ -1,12 +1,8 @@
 """layers.csv where rows or controls are missing; tests/laws/test_layer_tables.py has the rest."""
 
-import numpy as np
-import pytest
-
-from tests.scenarios.probed import predicted, rows
+from tests.scenarios.probed import rows
 from tests.scenarios.tiny_run import Tiny, probed
 
-SEEDS = (0, 1)
 ALONE = "diagnostics = false\nhybrids = 0\n"
 LEFT_OUT = {4, 9}  # of twelve rows
 
@@ -79,30 +75,3 @@ def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
     )
     assert any(note in row["note"] for row in rows(tiny, "notes", learner="er"))
     assert "".join(note.split()) in "".join(said.split())
-
-
-def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
-    given = probed(f'{ALONE}readouts.linear = "ends"').replace(
-        "[learners.finetune]", "[learners.fel]\nunits = 200"
-    )
-    tiny = Tiny(tmp_path / "tiny").ran(
-        given.replace('features = ["hidden1"]', ""), seeds=2
-    )
-    found = rows(
-        tiny,
-        "layers",
-        learner="fel",
-        feature="hidden",
-        quantity="floor",
-    )
-    floors = {row["task_position"]: float(row["value"]) for row in found}
-    each = []
-    for seed in SEEDS:
-        job = f"fel.order-there.seed-{seed}"
-        tasks, labels, predictions = predicted(tiny, job, "linear of hidden after 0")
-        # On each task in base order: digits 0-4 and 5-9.
-        each.append([(predictions == labels)[tasks == task].mean() for task in (0, 1)])
-    first, second = np.mean(each, axis=0)
-    expected = {"": np.mean(each), "1": first, "2": second}
-    assert floors == pytest.approx(expected, abs=1e-12)
-    assert not rows(tiny, "layers", learner="fel", quantity="ceiling")

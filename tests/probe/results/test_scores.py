@@ -8,12 +8,10 @@ from probe.analysis.intervals import SeedMean
 from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.report import ReportSpec
-from probe.extensions import MetricEntry
 from probe.metrics.diaz_rodriguez import NAMES
-from probe.metrics.matrix import AccuracyMatrix
 from probe.readouts.linear import UNFINISHED
 from probe.results.predictions import Predictions
-from probe.results.scores import cl_scores, metric_rows, user_scores
+from probe.results.scores import cl_scores, metric_rows
 from probe.training.history import History
 from tests.probe.metrics.test_diaz_rodriguez import PUBLISHED, TABLE_1
 from tests.scenarios.study.toy import measurement, named_plan
@@ -132,22 +130,6 @@ def test_stability_needs_two_seeds_of_every_criterion():
     assert names == [f"cl_score[{weighting}]" for weighting in WEIGHTINGS]
     del each["ce"]
     assert not list(cl_scores(each, ReportSpec()))
-
-
-def test_a_user_defined_metric_without_a_finite_number_has_a_note():
-    each = {
-        "worst": lambda R: R.values[-1].min(),
-        "none": lambda _: float("nan"),
-        "endless": lambda _: float("inf"),
-        "fails": lambda R: {}[len(R.values)],
-        "words": lambda _: "much",
-    }
-    R = AccuracyMatrix.square([[0.75, 0.0], [0.25, 1.0]])
-    metrics = [MetricEntry(name=name, score=score) for name, score in each.items()]
-    values, notes = user_scores(R, metrics)
-    assert values == {"worst": 0.25}
-    assert [note.split()[2] for note in notes] == ["none", "endless", "fails", "words"]
-    assert notes[2] == "the metric fails raised KeyError: 3"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from torch.nn.functional import cross_entropy
 
 import probe
 from probe.errors import InputError
+from probe.rewinding.scoring import score_of
+from tests.probe.record.tiny import same_state
 from tests.probe.rewinding.test_hybrids import network
 
 DRAW = torch.Generator().manual_seed(3)
@@ -41,9 +43,14 @@ def test_a_score_that_writes_buffers_changes_no_network_and_no_other_hybrid():
     assert not first.attrs["withheld"]
     for j, net in nets.items():
         assert not net.training
-        assert all(
-            torch.equal(x, before[j][name]) for name, x in net.state_dict().items()
-        )
+        assert same_state(net.state_dict(), before[j])
+
+
+def test_the_loss_of_outputs_in_half_precision_is_not_rounded():
+    logits = torch.linspace(-3, 3, 36).view(9, 4).bfloat16()
+    y = torch.arange(9) % 4
+    losses = cross_entropy(logits.float(), y, reduction="none")
+    assert score_of("loss", logits, y).equal(-losses)
 
 
 class Recurrent(nn.Module):

@@ -21,6 +21,7 @@ from probe.rewinding.blocks import (
     with_new_rows,
 )
 from probe.rewinding.hybrids import rewind
+from tests.probe.record.tiny import same_state
 
 D, K = 6, 4
 
@@ -134,10 +135,7 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
 
 
 def assert_same(network, copied):
-    state = copied.state_dict()
-    assert all(
-        torch.equal(value, state[name]) for name, value in network.state_dict().items()
-    )
+    assert same_state(network.state_dict(), copied.state_dict())
     assert network.second.gain == copied.second.gain
 
 
@@ -176,9 +174,7 @@ def test_a_head_that_has_grown_gets_its_earlier_rows_back():
         assert torch.equal(now.weight[2:], state["weight"][2:])
     with rewound(now, [head], earlier, grown=False):
         assert torch.equal(now.weight, before.weight)
-    assert all(
-        torch.equal(tensor, state[name]) for name, tensor in named_state(now).items()
-    )
+    assert same_state(named_state(now), state)
 
 
 def test_only_rows_may_be_added():

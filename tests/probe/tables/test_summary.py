@@ -74,30 +74,6 @@ def test_what_was_not_measured_counts_nowhere():
     assert summarize(table(rows[1])).empty
 
 
-def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
-    values = np.random.default_rng(0).random((2, 3, 4, 5, 4))
-    rows = []
-    for (learner, s, o, tasks_seen, j), value in np.ndenumerate(values):
-        name = f"er{learner}"
-        row = accuracy(s, str(o), tasks_seen, j + 1, float(value), learner=name)
-        rows.append(row)
-    for (s, o), value in np.ndenumerate(values[0, :, :, 0, 0]):
-        rows.append(pra(s, str(o), float(value)))
-    summary = summarize(table(*rows))
-    (row,) = summary.itertuples()
-    per_seed = values[0, :, :, 0, 0].mean(axis=1)
-    expected = (per_seed.mean(), per_seed.std(ddof=1))
-    assert (row.mean, row.std) == pytest.approx(expected, abs=1e-15)
-    shuffled = table(*rows).sample(frac=1, random_state=0)
-    assert summarize(shuffled).equals(summary)
-    matrices = mean_matrices(shuffled)
-    learners = shuffled["learner"]
-    assert list(matrices) == list(learners[learners != "er"].unique())
-    for learner, own in enumerate(values):
-        expected = own.mean(axis=1).mean(axis=0)
-        assert matrices[f"er{learner}"].values == pytest.approx(expected, abs=1e-15)
-
-
 @pytest.mark.parametrize(
     ("average", "last", "told"),
     [

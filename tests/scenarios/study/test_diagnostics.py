@@ -76,17 +76,6 @@ def test_diagnostics_are_those_of_the_networks_in_the_checkpoints(
     assert measured == pytest.approx(expected, rel=1e-4)
 
 
-def test_each_seed_is_compared_with_its_own_controls(tmp_path):
-    """The diagnostics of a seed are those of a study of this seed alone."""
-    toml = probed('readouts = { ncm = "last" }')
-    found = []
-    for seeds in ("[0, 1]", "[1]"):
-        study = Tiny(tmp_path / seeds).ran(f"seeds = {seeds}\n{toml}")
-        found.append(rows(study, "diagnostics", learner="finetune", seed=1))
-    assert any(row["metric"] == "cka.offline" for row in found[0])
-    assert found[0] == found[1]
-
-
 def normed(name, x, classes):
     """Return a network with batch norm."""
     first = nn.Sequential(

@@ -22,7 +22,7 @@ from tests.scenarios.execution.helpers import (
     waiting,
     work_of,
 )
-from tests.scenarios.tiny_run import measured
+from tests.scenarios.tiny_run import TINY, measured
 from tests.slow.helpers import JOB, command, holders, killer, parent_of
 
 pytestmark = pytest.mark.slow
@@ -62,6 +62,26 @@ def test_the_cluster_of_this_machine_is_found(nodes, monkeypatch, known):
     with pytest.raises(InputError, match="Ray cluster has no GPU"):
         cluster("auto", 1, 2.0)
     assert not ray.is_initialized()
+
+
+METHOD = """
+import probe
+from scenarios.learners.continual import ContinualLearner, ContinualSettings
+class Settings(ContinualSettings):
+    share: float = 0.5
+@probe.learner("own")
+class Own(ContinualLearner):
+    settings_class = Settings
+"""
+
+
+def test_a_method_of_the_users_with_settings_runs_on_a_node(tmp_path, nodes):
+    """Its file lies where no node looks for modules."""
+    method, study = tmp_path / "own_method.py", tmp_path / "study.toml"
+    method.write_text(METHOD)
+    study.write_text(TINY.replace("learners.finetune", "learners.own"))
+    ray_of = {"executor": "ray", "ray_address": nodes.address, "device": "cpu"}
+    assert run(tmp_path / "run", study, load=[str(method)], **ray_of)
 
 
 @pytest.mark.soak

@@ -197,6 +197,21 @@ def test_what_is_said_of_geppnet_holds_in_the_tables(writer):
         assert ends(rows[column]["GeppNet, threshold 0"])[0] > 0
 
 
+def test_what_is_said_of_fel_holds_in_the_tables(writer):
+    """The nearest setting, and what comes within 10 points of the paper's last row."""
+    rows = writer.findings.shares("kemker-fel").set_index("switch")
+    numbers = rows[["25", "50", "75", "100"]].astype(float)
+    off = numbers.drop("paper") - numbers.loc["paper"]
+    distances = rows["distance"].drop("paper").str.split().str[0].astype(float)
+    assert len(distances) == 14
+    assert distances.idxmin() == "dense layer untrained, Adam's state kept"
+    assert distances.min() < 0.55 * distances["default"]
+    near = off[off["100"].abs() < 10]
+    few = "dense layer untrained, {} of the images"
+    assert list(near.index) == [few.format("half"), few.format("a quarter")]
+    assert (near[["25", "50", "75"]] > 15).all(axis=None)
+
+
 def test_prose_by_hand_is_short(writer):
     """80 words a study; 1,400 on the page of claims, of which no generated list counts."""
     for study, text in writer.STUDIES.items():

@@ -292,7 +292,7 @@ def shares(study: str) -> pd.DataFrame:
     """
     rows = table(study, "switches")
     paper = published(study).set_index("learner").value
-    paper.index = paper.index.str.rpartition("-")[2].astype(int)
+    paper.index = [int(row.rpartition("-")[2]) for row in paper.index]
     rows["off"] = (rows.accuracy - rows.share.map(paper)).abs()
     off = rows.groupby(["switch", "seed"]).off.mean()
     lines = []

@@ -17,15 +17,15 @@ from tests.unused_names import unused
 
 # The limits, computed from syntax trees. An issue may raise the first by the allowance
 # that it names; the others only fall. No line is counted for its own sake.
-TOKENS = {"code": 299_578, "tests": 351_520}
-DENSITY = {"code": 8.8, "tests": 351_520.5}  # tokens a line of code, in every folder
-NESTED = {"code": 73, "tests": 351_520}  # comprehensions within another, or of two loops
-LONGEST = {"code": 428, "tests": 351_520}  # tokens of a function
+TOKENS = {"code": 299_578, "tests": 351_524}
+DENSITY = {"code": 8.8, "tests": 9.5}  # tokens a line of code, in every folder
+NESTED = {"code": 73, "tests": 58}  # comprehensions within another, or of two loops
+LONGEST = {"code": 428, "tests": 560}  # tokens of a function
 MODULES = 77  # that `probe.retrain` imports, directly or not
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("probe", "scenarios", "figures")
-FOLDERS = {"code": ROOMS, "tests": 351_520("tests",)}
+FOLDERS = {"code": ROOMS, "tests": ("tests",)}
 LAYOUT = {
     tokenize.COMMENT,
     tokenize.NL,

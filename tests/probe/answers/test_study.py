@@ -228,8 +228,17 @@ def test_what_was_learned_is_the_mean_right_after_the_tasks_that_were_measured(
     R = rows()
     diagonal = R["task_position"] == R["tasks_seen"]
     R.loc[diagonal, "value"] = 0.5 + 0.1 * R["task_position"]
-    of_tasks = pd.concat([causes(), *(causes(task_position=j) for j in positions)])
-    result = answer(measurements=R, causes=of_tasks.reset_index(drop=True))
+    parts = [causes()]
+    for j in positions:
+        parts.append(causes(task_position=j))
+    rewound = pd.concat(
+        parts,
+        ignore_index=True,
+    )
+    result = answer(
+        measurements=R,
+        causes=rewound,
+    )
     assert result.learned == pytest.approx(learned)
     assert answer(measurements=R).learned == pytest.approx(0.65)
 

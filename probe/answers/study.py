@@ -76,7 +76,7 @@ def _answer(tables: Tables, matrices: Matrices, learner: str, command: str) -> A
     forgotten = _interval(total)
     learned = _just_learned(matrices, learner, _positions(causes))
     belief = [
-        *_rests_on(measured, trained, forgotten, learned),
+        *_rests_on(measured, trained, forgotten),
         *_doubts(tables, learner, readout),
         *_hidden_by_mean(causes),
         *_little_room(lines),
@@ -222,15 +222,11 @@ def _rests_on(
     measured: pd.DataFrame,
     trained: str,
     forgotten: Interval | None,
-    learned: float | None,
 ) -> Iterator[str]:
     """Yield what an answer rests on, with the interval of what was forgotten."""
     ends = ""
     if forgotten and not math.isnan(forgotten.low):
-        high = forgotten.high
-        # Not more than was learned, where both are of the same tasks.
-        if learned is not None and learned >= forgotten.value:
-            high = min(high, learned)
+        high = min(forgotten.high, 1.0)
         ends = f"; forgotten: [{points(forgotten.low)}, {points(high)}] (95 %)"
     yield f"{trained}{ends}"
     if measured["order"].nunique() == 1 and measured["task_position"].max() > 1:
@@ -292,4 +288,6 @@ def _next(measured: pd.DataFrame, tasks: int, *, has_causes: bool) -> str:
     models = "models"
     if named_networks(measured) != _ONE:
         models = f"models[{measured['seed'].min()}]"
-    return f"probe.diff({models}[{tasks - 1}], {models}[{tasks}], old, new)"
+    steps = measured["tasks_seen"]
+    before = steps[steps < tasks].max()
+    return f"probe.diff({models}[{before}], {models}[{tasks}], old, new)"

@@ -159,11 +159,17 @@ def matching_files(
     # As a regular expression: * is text without a slash, {task} the group ([0-9]+).
     literal = re.escape(str(path)).replace(r"\*", "[^/]*")
     regex = re.sub(r"\\{(\w+)\\}", lambda m: f"({_FIELDS[m[1]]})", literal)
+    any_name = regex.replace(_NAME, "[^/]+")
     files = []
     for file in _glob(path):
         if match := re.fullmatch(regex, str(file)):
             texts = zip(names, match.groups(), strict=True)
             files.append((file, _fields(file, texts)))
+        elif re.fullmatch(any_name, str(file)):
+            raise InputError(
+                f"{file} has other characters in {{learner}} or {{order}} than letters, "
+                "digits, _ and -: rename it"
+            )
     if not files:
         raise _nothing_fits(path, quoted)
     return files

@@ -113,6 +113,9 @@ def test_the_way_of_training_is_preferred_to_these_networks():
     )
     assert "another training may differ" in on_networks.belief[0]
     assert on_networks.next == "probe.diff(models[0][2], models[0][3], old, new)"
+    R = rows()
+    without_second = answer(causes=both, measurements=R[R["tasks_seen"] != 2])
+    assert without_second.next == "probe.diff(models[0][1], models[0][3], old, new)"
 
 
 def test_a_command_goes_further_and_stands_on_a_line_of_its_length():
@@ -221,6 +224,16 @@ def test_what_was_gained_comes_on_top_of_what_was_learned():
     assert headline(result) == "gained 11.5 on top of 12.8 points of tasks 1 to 2"
 
 
+@pytest.mark.parametrize(("high", "shown"), [(0.95, "95.0"), (1.2, "100.0")])
+def test_the_interval_of_what_was_forgotten_may_hold_all(high, shown):
+    """More than was learned on average, but no more than there is."""
+    rewound = causes()
+    is_total = rewound["quantity"] == "forgotten"
+    rewound.loc[is_total, ["low", "high"]] = 0.5, high
+    belief = answer(causes=rewound).belief[0]
+    assert belief.endswith(f"forgotten: [50.0, {shown}] (95 %)")
+
+
 @pytest.mark.parametrize(("positions", "learned"), [([1, 2], 0.65), ([2], 0.7)])
 def test_what_was_learned_is_the_mean_right_after_the_tasks_that_were_measured(
     positions, learned
@@ -228,11 +241,9 @@ def test_what_was_learned_is_the_mean_right_after_the_tasks_that_were_measured(
     R = rows()
     diagonal = R["task_position"] == R["tasks_seen"]
     R.loc[diagonal, "value"] = 0.5 + 0.1 * R["task_position"]
-    parts = [causes()]
-    for j in positions:
-        parts.append(causes(task_position=j))
+    parts = [causes(task_position=j) for j in positions]
     rewound = pd.concat(
-        parts,
+        [causes(), *parts],
         ignore_index=True,
     )
     result = answer(

@@ -59,6 +59,12 @@ def test_every_place_is_found_and_nothing_else(tmp_path, pattern, name):
     assert not found.offline
 
 
+def test_files_of_a_method_with_another_name_are_not_passed_over(tmp_path):
+    written(tmp_path, ["er-0.pt", "er_0.5-0.pt", "er-best.pt"])
+    with pytest.raises(InputError, match="has other characters"):
+        Checkpoints.find(tmp_path / "{learner}-{task}.pt")
+
+
 def test_a_star_stands_for_any_text_and_folders_are_found(tmp_path):
     written(tmp_path, ["task1/checkpoint-7/model.pt", "task2/checkpoint-90/model.pt"])
     [run] = Checkpoints.find(tmp_path / "task{task}/checkpoint-*").runs.values()

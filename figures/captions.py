@@ -28,7 +28,7 @@ _HEADS = {
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """Shorten long dotted names by cutting off their first parts, if they stay unique.
+    """Shorten long names by cutting off their first parts or letters, if they stay unique.
 
     The last parts tell layers apart; the modules around them are mostly the same.
 
@@ -49,10 +49,10 @@ def shortened(names: Sequence[str]) -> list[str]:
 
 
 def _end(name: str, width: int) -> str:
-    """Return the longest end of a dotted name that fits, or else its last part, after `…`."""
+    """Return the longest end of a dotted name that fits, or else its last letters, after `…`."""
     parts = name.split(".")
     ends = ["…" + ".".join(parts[k:]) for k in range(1, len(parts))]
-    return next((end for end in ends if len(end) <= width), (ends or [name])[-1])
+    return next((end for end in ends if len(end) <= width), "…" + name[1 - width :])
 
 
 def folded(name: str, width: int = 22) -> str:

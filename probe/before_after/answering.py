@@ -164,7 +164,10 @@ class Evidence(Findings):
         if min(map(len, self.setting.labels)) < _FEW:
             yield "few examples: only large effects can be shown"
         if not self.setting.has_new:
-            yield "without new examples remedies have no price, and are not ranked"
+            yield (
+                "without new examples remedies have no price, and are not ranked; their "
+                "scores are of one half of the examples"
+            )
         elif not self._recommended():
             yield "no remedy is shown to be better on old and new together"
         else:

@@ -196,10 +196,9 @@ class Findings:
         if self.kind in _TRADES and traded:
             text = f"{traded} learned the new at the expense of the old."
             cost = f"Putting {traded} back returns old and loses new."
-            if self.blame.guilty not in ("", traded):
+            if main := self.blame.outweighing:
                 cost = (
-                    f"More is due to {self.blame.guilty}, which is not shown to trade "
-                    "old for new."
+                    f"More is due to {main}, which is not shown to trade old for new."
                 )
             return [f"{_TRADES[self.kind]}: {text}", cost]
         if self.kind == NO_LOSS and self.lost.low > 0:

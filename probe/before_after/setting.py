@@ -68,6 +68,13 @@ class Blame:
         rows = self.by_share
         return _first(rows[(rows["restored_low"] > 0) & (rows["new_high"] < 0)])
 
+    @property
+    def outweighing(self) -> str:
+        """The guilty block, if it is shown to account for more than the traded one, else empty."""
+        of_block = self.causes.set_index("feature")
+        guilty = of_block["share_low"].get(self.guilty, -np.inf)
+        return self.guilty if guilty > of_block["share_high"][self.traded] else ""
+
 
 def _first(rows: "pd.DataFrame") -> str:
     """Return the block of the first row, empty without rows."""

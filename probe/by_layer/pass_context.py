@@ -23,8 +23,6 @@ from probe.training.fresh_weights import Factory
 from probe.training.history import History
 from probe.values.allocation import CacheSettings
 
-"""Function that returns the network of the offline job of the same seed, on the device."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class PassContext:

@@ -63,7 +63,6 @@ def _retrain(
     """Yield partial retrainings: all features share one pass, all budgets one training."""
     scenario = context.scenario
     data = scenario.merged
-    head = "multi" if context.job.task_aware else "single"
     key_of_tail = {(key.feature, key.readout.budget): key for key in keys}
     settings = RetrainSettings(
         recipe=context.plan.retraining,
@@ -81,7 +80,7 @@ def _retrain(
     ):
         # Only some budgets may be missing of a feature.
         if key := key_of_tail.get((tail.feature, tail.multiple)):
-            predicted = {head: tail.predicted}
+            predicted = {"single": tail.predicted}
             if tail.at_half is not None:
                 predicted[HALF] = tail.at_half
             notes = [*context.class_notes, *tail.notes]

@@ -397,6 +397,13 @@ def _in_memory(
         Run(LEARNER, ORDER, seed): _rows(models_of_run, untrained, tasks)
         for seed, models_of_run in models_of_seed.items()
     }
+    rows = set[int]().union(*runs.values())
+    for run, networks in runs.items():
+        if missing := sorted(rows - networks.keys()):
+            raise InputError(
+                f"seed {run.seed} has no network after {listed(missing)} tasks, as "
+                "others have: add it, or leave it out for all"
+            )
     last = next(iter(runs.values()))[tasks]
     runs = _with_controls(runs, {} if offline is None else offline_of_seed)
     named: list[tuple[str, Any]] = []

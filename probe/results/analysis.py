@@ -256,7 +256,7 @@ class Analysis(ResultBase):
             return as_text(self.sheets(), self.remarks())
         lines = [answers_as_text(answered), ""]
         if self.notes:
-            lines.append(f"{len(self.notes)} notes: result.notes")
+            lines.append(f"notes ({len(self.notes)}): result.notes")
         lines.append("tables: result.to_pandas(NAME); a page: result.report(FILE)")
         return "\n".join(lines)
 

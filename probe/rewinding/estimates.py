@@ -197,15 +197,19 @@ class Estimation:
 
     def _estimate(self, mean: "_Mean", scope: str, is_unchanged: bool) -> Estimate:
         """Return a mean with its interval, which the error of drawn orders widens."""
-        design = Design(mean.examples.weights, self.tasks[mean.examples.examples])
+        tasks = self.tasks[mean.examples.examples]
+        design = Design(mean.examples.weights, tasks)
         if scope == TRAINING:
             estimate = mean_of(design, mean.values)
         else:
             estimate = mean_over_examples(design, mean.values)
-        # A t interval trusts examples that happen to agree.
-        _, counts = np.unique(mean.values.mean(axis=0), return_counts=True)
-        is_rare = counts.sum() - counts.max() < _FEW
-        if self.is_accuracy and is_rare and not is_unchanged:
+        # A t interval trusts examples of a task that happen to agree.
+        rare = 0
+        for task in np.unique(tasks):
+            of_task = mean.values[:, tasks == task].mean(axis=0)
+            _, counts = np.unique(of_task, return_counts=True)
+            rare += counts.sum() - counts.max()
+        if self.is_accuracy and rare < _FEW and not is_unchanged:
             estimate = at_least_binomial(estimate, mean.examples.weights)
         if mean.error:
             lower = math.hypot(estimate.value - estimate.low, _WIDTH * mean.error)

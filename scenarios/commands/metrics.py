@@ -103,8 +103,9 @@ def _tasks_sheet(R: AccuracyMatrix) -> Sheet:
 def _show_reading(reading: Reading) -> None:
     """Print how the matrix was read, and what may be wrong with it."""
     first = "before any training" if reading.row_0 else "after task 1"
-    line = f"{reading.file}: in {reading.unit}, first row {first}; one matrix, so no "
-    show_line(f"{line}intervals")
+    names = "a line of names, " if reading.header else ""
+    line = f"{reading.file}: in {reading.unit}, {names}first row {first}; one matrix"
+    show_line(f"{line}, so no intervals")
     for note in reading.notes:
         show_line(note)
 

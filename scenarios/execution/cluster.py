@@ -126,7 +126,7 @@ def _on_node(
     import ray
 
     _end_with_node()
-    sys.path += [path for path in modules if path not in sys.path]
+    sys.path[:] = dict.fromkeys([*modules, *sys.path])
     with chdir(folder) if folder.is_dir() else nullcontext():
         [work] = ray.get(shared)
         return carried_out(work, job)

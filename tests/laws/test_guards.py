@@ -573,7 +573,7 @@ ANSWERS = [
         {-0.0004: "forg", -0.0006: "gain"},
     ),
     (
-        lambda n: len([*_rests_on(study(n), "", None, None)]),
+        lambda n: len([*_rests_on(study(n), "", None)]),
         {1: 1, 2: 2},
     ),
     (names_more_methods, {4: False, 5: True}),

@@ -86,12 +86,19 @@ def test_a_verdict_rests_on_the_careful_end_of_an_interval(end):
 
 
 @pytest.mark.parametrize(
-    ("end", "words"), [(-0.1, "Putting a back "), (0.1, "More is due to a, ")]
+    ("end", "low", "words"),
+    [
+        (-0.1, 1.5, "Putting a back "),
+        (0.1, 1.5, "More is due to a, "),
+        (0.1, 1.2, "Putting b back "),
+    ],
 )
-def test_a_trade_names_the_block_that_accounts_for_more(end, words):
-    row = {"share": 1, "restored_low": 0.1, "new_high": -0.1}
-    rows = [row | {"feature": "b"}, row | {"feature": "a", "share": 2, "new_high": end}]
-    blame = Blame(parts=None, two=None, causes=pd.DataFrame(rows))
+def test_a_trade_names_the_block_that_is_shown_to_account_for_more(end, low, words):
+    row = {"restored_low": 0.1, "new_high": -0.1, "share_low": 0.8, "share_high": 1.2}
+    lesser = row | {"feature": "b", "share": 1}
+    main = {"feature": "a", "share": 2, "share_low": low, "share_high": 2.5}
+    causes = pd.DataFrame([lesser, row | main | {"new_high": end}])
+    blame = Blame(parts=None, two=None, causes=causes)
     trade, price = Findings.sentences(SimpleNamespace(kind=NEW_DOMAIN, blame=blame))
     assert trade.endswith(f" {blame.traded} learned the new at the expense of the old.")
     assert price.startswith(words)

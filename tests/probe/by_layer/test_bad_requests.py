@@ -65,6 +65,10 @@ CASES: tuple[Case, ...] = (
     (lambda: asked({1: net(9), 2: net()}), "'0.bias'"),
     (lambda: asked(untrained=normed()), "the untrained model"),
     (lambda: asked({0: net(), 2: net()}, untrained=net()), "row 0 of `models`"),
+    (
+        lambda: asked({0: {1: net(), 2: net()}, 1: {2: net()}}),
+        "seed 1 has no network after 1 tasks",
+    ),
     (lambda: asked(offline=net().to("meta")), "meta"),
     (lambda: asked({1: NAN, 2: net()}), "the model after 1 task has NaN in '2.weight'"),
     (lambda: asked({2: SCALED}, ["0"]), "'1.scale'"),

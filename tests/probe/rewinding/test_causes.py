@@ -49,8 +49,44 @@ def test_a_score_that_writes_buffers_changes_no_network_and_no_other_hybrid():
 def test_the_loss_of_outputs_in_half_precision_is_not_rounded():
     logits = torch.linspace(-3, 3, 36).view(9, 4).bfloat16()
     y = torch.arange(9) % 4
-    losses = cross_entropy(logits.float(), y, reduction="none")
+    losses = cross_entropy(
+        logits.float(),
+        y,
+        reduction="none",
+    )
     assert score_of("loss", logits, y).equal(-losses)
+
+
+class Answers(nn.Module):
+    """The output of each example by its number."""
+
+    def __init__(self, right, y):
+        super().__init__()
+        self.logits = nn.Parameter(torch.eye(3)[torch.where(right, y, (y + 1) % 3)])
+
+    def forward(self, x):
+        return self.logits[x[:, 0].long()]
+
+
+def test_a_mean_over_tasks_does_not_trust_examples_of_a_task_that_agree():
+    """Of two tasks one was known, then neither: half was lost, give or take a tenth."""
+    y = torch.arange(3).repeat_interleave(40)
+    x = torch.arange(120.0)[:, None]
+    nets = {}
+    for j, known in enumerate((0, 2, 2), 1):
+        nets[j] = nn.Sequential(Answers(y == known, y))
+    test = list(zip(x.split(40), y.split(40), strict=True))
+    rows = probe.causes(
+        nets,
+        test,
+        features={"a": "0.*"},
+        long=True,
+    )
+    lost = rows[rows["quantity"] == "lost"]
+    over_all = lost[lost["task_position"].isna()]
+    assert over_all["value"].tolist() == [0.5]
+    widths = over_all["high"] - over_all["low"]
+    assert widths.min() > 0.15
 
 
 class Recurrent(nn.Module):

@@ -75,6 +75,7 @@ class Own(ContinualLearner):
 """
 
 
+@pytest.mark.soak
 def test_a_method_of_the_users_with_settings_runs_on_a_node(tmp_path, nodes):
     """Its file lies where no node looks for modules."""
     method, study = tmp_path / "own_method.py", tmp_path / "study.toml"

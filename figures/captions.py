@@ -38,8 +38,8 @@ def shortened(names: Sequence[str]) -> list[str]:
     Returns:
         The names, shortened if they are long.
 
-    >>> shortened(["stem", "backbone.features.denseblock1.denselayer2.conv1"])
-    ['stem', '…denselayer2.conv1']
+    >>> shortened(["stem", "backbone.features.denseblock1.denselayer2.conv1", "x" * 50])
+    ['stem', '…denselayer2.conv1', '…xxxxxxxxxxxxxxxxxxxxxxx']
     """
     for width in _WIDTHS:
         short = [name if len(name) <= width else _end(name, width) for name in names]

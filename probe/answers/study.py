@@ -226,8 +226,8 @@ def _rests_on(
     """Yield what an answer rests on, with the interval of what was forgotten."""
     ends = ""
     if forgotten and not math.isnan(forgotten.low):
-        high = min(forgotten.high, 1.0)
-        ends = f"; forgotten: [{points(forgotten.low)}, {points(high)}] (95 %)"
+        low, high = points(forgotten.low), points(forgotten.high)
+        ends = f"; forgotten: [{low}, {high}] (95 %)"
     yield f"{trained}{ends}"
     if measured["order"].nunique() == 1 and measured["task_position"].max() > 1:
         yield "one order: a task and its position cannot be told apart"

@@ -31,6 +31,8 @@ from probe.rewinding.scoring import (
 from probe.seeding import stream
 from probe.training.batch_norm import reestimate
 from probe.training.fresh_weights import initialize
+from probe.training.optimizers import updates
+from probe.training.recipe import Recipe
 
 BATCH = 32
 """Stored examples of a step."""
@@ -125,11 +127,7 @@ def fine_tuned(
     for name, parameter in copy.named_parameters():
         parameter.requires_grad = name in names
     trained = trained_of(copy)
-    # In half precision, Adam would divide 0 by 0.
-    precise = [
-        p.detach().to(torch.promote_types(p.dtype, torch.float)) for p in trained
-    ]
-    optimizer = torch.optim.Adam(precise, lr=rate)
+    update = updates(trained, Recipe(learning_rate=rate), steps)
     draw = stream(seed, "batches")
     with torch.enable_grad(), eval_with_gradients(copy):
         for _ in range(steps):
@@ -140,14 +138,9 @@ def fine_tuned(
             if not loss.requires_grad:
                 raise InputError("the network runs without gradients: leave out train=")
             loss.backward()
-            for update, parameter in zip(precise, trained, strict=True):
-                gradient = parameter.grad
-                # Adam passes over a parameter that the batch does not use.
-                update.grad = None if gradient is None else gradient.to(update.dtype)
+            update()
+            for parameter in trained:
                 parameter.grad = None
-            optimizer.step()
-            for update, parameter in zip(precise, trained, strict=True):
-                parameter.data.copy_(update)
     return copy
 
 

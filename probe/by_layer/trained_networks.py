@@ -383,7 +383,7 @@ def _in_memory(
     """Return networks in memory, by seed or the same for each seed.
 
     Raises InputError for networks on other devices or of another architecture than the
-    last.
+    last, and for seeds with different rows.
     """
     models_of_seed, offline_of_seed = _by_seed(models, offline, seeds)
     are_seeds = all(isinstance(seed, int) and seed >= 0 for seed in models_of_seed)

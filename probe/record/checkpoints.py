@@ -142,7 +142,7 @@ def matching_files(
 
     Raises:
         InputError: No file fits, fields are wrong, or a file has two values for a
-            field.
+            field or other characters in a name.
     """
     path = Path(pattern).expanduser()
     names = _FIELD.findall(str(path))

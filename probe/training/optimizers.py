@@ -66,7 +66,7 @@ def updates(
 
 
 def _in_full_precision(parameter: Tensor) -> Tensor:
-    """Return a copy of a parameter in half precision in fp32, another one itself."""
+    """Return a parameter, or a copy in fp32 if it is in half precision."""
     kind = torch.promote_types(parameter.dtype, torch.float)
     return parameter if kind == parameter.dtype else parameter.detach().to(kind)
 

@@ -163,8 +163,8 @@ def _device(options: RunOptions) -> torch.device:
 def _retraining_phrase(plan: Plan) -> str:
     """Return a phrase on the tasks after which layers are retrained, "" if on none."""
     named = {"all": "after every task", "ends": "after the last task alone"}
-    is_any = any(len(learner.features) > 1 for learner in plan.learners.values())
-    if RETRAIN not in plan.readouts or not is_any:
+    has_layers = any(len(learner.features) > 1 for learner in plan.learners.values())
+    if RETRAIN not in plan.readouts or not has_layers:
         return ""
     when = named.get(str(plan.readouts[RETRAIN].steps))
     return f"retraining {when}, " if when else ""

@@ -87,7 +87,7 @@ def status_of(root: Path) -> Record:
     corrupt = []
     for state in states:
         corrupt += [{"job": state.job.name, "file": file} for file in state.corrupt]
-    # Results are read once more for the pace.
+    # The pace reads all results once more.
     pace = pace_of(plan, root, state_of_job) if remaining else {}
     return {
         "study": plan.name,

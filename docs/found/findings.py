@@ -381,6 +381,17 @@ def correlations(study: str) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
+def methods(study: str) -> pd.DataFrame:
+    """Return for each method the correlation of a layer's depth and what it forgot, over seeds."""
+    depth = cheap_measures(study)["depth of the layer"]
+    lines = []
+    for learner, forgotten in costly_measures(study)["forgotten (linear)"].groupby(
+        "learner"
+    ):
+        lines.append({"learner": learner, **interval(spearman(depth, forgotten))})
+    return pd.DataFrame(lines)
+
+
 def cheap(study: str) -> pd.DataFrame:
     """Return the correlations as text, and whether each lies above one half."""
     rows = correlations(study)

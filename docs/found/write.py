@@ -33,7 +33,11 @@ NUMBER = re.compile(r"(<!-- value ([^>]*) -->).*?(<!-- /value -->)")
 BLOCK = re.compile(
     r"(<!-- (studies|checklist)([^>]*) -->\n).*?(<!-- end -->)", re.DOTALL
 )
-COMPUTED = {"within": published.within, "correlations": findings.correlations}
+COMPUTED = {
+    "within": published.within,
+    "correlations": findings.correlations,
+    "methods": findings.methods,
+}
 EXTRA_TABLES = {
     "budgets": tables.budgets,
     "cheap": findings.cheap,

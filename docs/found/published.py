@@ -99,17 +99,12 @@ def beside(study: str) -> pd.DataFrame:
 
 
 def within(study: str) -> pd.DataFrame:
-    """Return by setting how many rows are within 5 points in all columns that are fractions.
-
-    A method without a row of a setting counts with its own.
-    """
+    """Return by setting how many rows are within 5 points in all columns that are fractions."""
     groups = pairs(study).groupby(["setting", "learner"], sort=False)
     agrees = groups.near.all().unstack("setting")
     counts = []
     for setting in agrees:
-        rows = agrees[setting]
-        if "own" in agrees:
-            rows = rows.fillna(agrees.own)
+        rows = agrees[setting].dropna()
         count = {
             "setting": setting,
             "rows": len(rows),
@@ -127,7 +122,9 @@ def agreement(study: str, short: bool = False) -> str:
     first, *others = within(study).itertuples()
     rows = f"{first.within} of {first.rows} rows"
     setting = SETTINGS[first.setting] if others else ""
-    parts = [f"{count.within} rows{SETTINGS[count.setting]}" for count in others]
+    parts = [
+        f"{count.within} of {count.rows}{SETTINGS[count.setting]}" for count in others
+    ]
     if short:
         return ", ".join([f"{rows} agree{setting}", *parts])
     scores = "every score"

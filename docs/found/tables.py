@@ -237,6 +237,14 @@ def multimodal(study: str) -> pd.DataFrame:
     return spread(rows[rows["name"].notna()], ["method"], "name")
 
 
+def redundancy(study: str) -> pd.DataFrame:
+    """Return how many features FCBF keeps, beside the paper."""
+    rows = table(study, "redundancy")
+    share = 100 * rows.non_redundant / rows.features
+    rows = rows.assign(percent=share.map("{:.1f}".format), paper="39, 5.0 %")
+    return rows.astype(str)
+
+
 def markdown(shown: pd.DataFrame, folded_above: int = 12) -> str:
     """Return a table in Markdown; a long one is folded."""
     rule = ["---"] * len(shown.columns)

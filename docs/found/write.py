@@ -43,6 +43,7 @@ EXTRA_TABLES = {
     "cheap": findings.cheap,
     "multimodal": tables.multimodal,
     "murata": findings.murata,
+    "redundancy": tables.redundancy,
     "sessions": findings.sessions,
     "settings": findings.settings,
     "shares": findings.shares,
@@ -54,15 +55,16 @@ TITLES = {
     "cheap": "Cheap measures against costly ones",
     "multimodal": "Multi-head Omega by the data set learned first",
     "murata": "The paper's findings",
+    "redundancy": "Table S9: non-redundant features",
     "sessions": "All sessions together",
     "settings": "One setting changed, {}-head",
-    "shares": "One setting changed: accuracy in % by share",
+    "shares": "Settings changed: accuracy in % by share",
     "switches": "One setting changed: mean distance from the paper, in points",
     "variants": "`{}` of each method",
 }
 NEVER = {
     "no data": "We have never run these items, because we do not have their data",
-    "hours": "We have never run these items, because they take hours",
+    "hours": "We have never run these items, because they take days on one CPU",
     "no command": "No command runs this item",
 }
 PICTURES = {

@@ -31,6 +31,7 @@ _NEVER_IN_FULL = {
     "kemker-cub-permutation",
     "kemker-digits",
     "kemker-features",
+    "kemker-mnist-permutation",
     "murata-cifar10",
     "murata-mnist",
     "murata-svhn",

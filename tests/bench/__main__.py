@@ -8,21 +8,17 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is loaded
 import torch
 
 from tests.bench import (
+    analysis,
     cutting,
     frameworks,
     growth,
     logistic,
-    scale,
-    speed,
 )
 from tests.bench.timing import machine
 
 SECTIONS = {
-    "speed": speed.sweeps,
-    "filling": speed.filling,
+    "analysis": analysis.analyses,
     "cutting": cutting.cuts,
-    "looks": cutting.looks,
-    "tables": scale.tables,
     "growth": growth.growth,
     "avalanche": frameworks.avalanche,
     "logistic": logistic.fits,

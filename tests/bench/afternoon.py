@@ -1,63 +1,136 @@
-"""Partial retraining as a good engineer writes it in an afternoon: the other yardstick for speed.
+"""An analysis as a good engineer writes it in an afternoon: the yardstick for speed.
 
-Values of the frozen stages computed once, in large batches, and kept channels-last;
-tails of their own, channels-last; fused Adam; bf16 by autocast where it is asked for.
-Random streams are those of `obvious`.
+For a chain of layers: the values of all layers in one pass a network and channels-last,
+torch's L-BFGS and fused Adam, and every set of layers put back by `load_state_dict`.
+It has no intervals, and no checks of what it receives.
 """
 
 import copy
+import math
+from itertools import combinations
 
 import torch
 from torch import nn
+from torch.nn import functional
 
-from probe.examples import Examples
-from probe.seeding import stream
-from tests.bench.obvious import accuracy
-from tests.laws.reference import fresh
-
-_SIZE = 500
+SIZE = 500  # images of a batch
+WIDTH = 512  # values of a layer that a readout receives, as in the product
 
 
-def sweep(model, features, train, test, recipe):
-    """Return each feature's accuracy on `test` after the layers downstream were retrained."""
-    names = [name for name, _ in model.named_children()]
-    cuts = {feature: names.index(feature) + 1 for feature in features}
-    kept = [_values(model.eval(), x, max(cuts.values())) for x in (train.x, test.x)]
-    found = {}
-    for feature, cut in cuts.items():
-        own = copy.deepcopy(model)
-        fresh(own, stream(0, "tail", feature), names[:cut])
-        tail = own[cut:].to(memory_format=torch.channels_last)
-        _train(tail, kept[0][cut - 1], train.y, recipe, feature)
-        found[feature] = accuracy(tail, Examples(kept[1][cut - 1], test.y))
-    return found
+def readouts(networks, train, test, tasks):
+    """Return the accuracy on each task of a readout of each layer of each network."""
+    table = []
+    for network in networks:
+        *hidden, output = _values(network, torch.cat([train.x, test.x]))
+        predicted = [_logistic(_pooled(values), train.y) for values in hidden]
+        predicted.append(output[len(train) :].argmax(1))
+        correct = torch.stack(predicted) == test.y
+        masks = [torch.isin(test.y, torch.tensor(classes)) for classes in tasks]
+        table.append([correct[:, mask].float().mean(1).tolist() for mask in masks])
+    return torch.tensor(table)
 
 
 @torch.no_grad()
-def _values(model, x, last):
-    """Return the outputs of the first stages for all images, each (N, ...)."""
-    parts = [[] for _ in range(last)]
-    for batch in x.split(_SIZE):
-        value = batch.to(memory_format=torch.channels_last)
-        for stage, part in zip(model, parts, strict=False):
-            value = stage(value)
+def _values(model, x, last=None):
+    """Return the outputs of the first layers for all images, each (N, ...)."""
+    parts = [[] for _ in model[:last]]
+    for batch in x.split(SIZE):
+        value = _channels_last(batch)
+        for layer, part in zip(model, parts, strict=False):
+            value = layer(value)
             part.append(value)
     return [torch.cat(part) for part in parts]
 
 
-def _train(tail, x, y, recipe, feature):
-    optimizer = torch.optim.Adam(tail.parameters(), lr=recipe.learning_rate, fused=True)
-    low = recipe.precision == "bf16"
-    draw = stream(0, "retrain", feature)
-    torch.randint(2**62, (), generator=draw)  # as in `obvious`
-    tail.train()
+def _channels_last(batch):
+    if batch.ndim < 4:
+        return batch
+    return batch.to(memory_format=torch.channels_last)
+
+
+def _pooled(values):
+    """Return at most `WIDTH` values of each example: means over places or tokens."""
+    if values.ndim == 3:
+        return values.mean(1)
+    if values.ndim == 4:
+        grid = min(values.shape[-1], math.isqrt(WIDTH // values.shape[1]))
+        values = functional.adaptive_avg_pool2d(values, grid)
+    return values.flatten(1)
+
+
+def _logistic(values, y):
+    """Return what logistic regression, fitted to the first of the values, predicts of the rest."""
+    train, test = values[: len(y)], values[len(y) :]
+    mean, scale = train.mean(0), train.std(0) + 1e-6
+    train, test = (train - mean) / scale, (test - mean) / scale
+    layer = nn.Linear(train.shape[1], int(y.max()) + 1)
+    optimizer = torch.optim.LBFGS(
+        layer.parameters(),
+        max_iter=100,
+        tolerance_change=1e-4,
+        line_search_fn="strong_wolfe",
+    )
+
+    def closure():
+        optimizer.zero_grad()
+        penalty = layer.weight.square().sum() / (2 * len(y))
+        loss = functional.cross_entropy(layer(train), y) + penalty
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    with torch.no_grad():
+        return layer(test).argmax(1)
+
+
+@torch.no_grad()
+def causes(before, after, test):
+    """Return the accuracy that putting back each layer returns, a mean over all orders."""
+    count = len(after)
+    network = copy.deepcopy(after).to(memory_format=torch.channels_last)
+    old, new = before.state_dict(), after.state_dict()
+    names = [name for name, _ in after.named_children()]
+    shares = [0.0] * count
+    for size in range(count + 1):
+        for chosen in combinations(range(count), size):
+            prefixes = tuple(f"{names[layer]}." for layer in chosen)
+            restored = {key: old[key] for key in old if key.startswith(prefixes)}
+            network.load_state_dict(new | restored)
+            accuracy = _accuracy(network, *test)
+            for layer in range(count):
+                if layer in chosen:
+                    shares[layer] += accuracy / (size * math.comb(count, size))
+                else:
+                    rest = (count - size) * math.comb(count, size)
+                    shares[layer] -= accuracy / rest
+    return shares
+
+
+@torch.no_grad()
+def _accuracy(model, x, y):
+    predicted = [model(_channels_last(batch)).argmax(1) for batch in x.split(SIZE)]
+    return float((torch.cat(predicted) == y).float().mean())
+
+
+def retraining(model, train, test, recipe):
+    """Return the accuracy on `test` after all that is downstream of each layer was retrained."""
+    accuracies = []
+    values = [_values(model, data.x, -1) for data in (train, test)]
+    for cut, (trained_on, tested_on) in enumerate(zip(*values, strict=True), 1):
+        tail = copy.deepcopy(model[cut:]).to(memory_format=torch.channels_last)
+        for module in tail.modules():
+            if hasattr(module, "reset_parameters"):
+                module.reset_parameters()
+        _train(tail.train(), trained_on, train.y, recipe)
+        accuracies.append(_accuracy(tail.eval(), tested_on, test.y))
+    return accuracies
+
+
+def _train(tail, x, y, recipe):
+    optimizer = torch.optim.Adam(tail.parameters(), recipe.learning_rate, fused=True)
     for _ in range(recipe.epochs):
-        for chosen in torch.randperm(len(x), generator=draw).split(recipe.batch_size):
-            batch = x[chosen]
-            if batch.ndim == 4:
-                batch = batch.to(memory_format=torch.channels_last)
-            with torch.autocast("cpu", torch.bfloat16, enabled=low):
-                loss = nn.functional.cross_entropy(tail(batch), y[chosen])
+        for batch in torch.randperm(len(x)).split(recipe.batch_size):
+            logits = tail(_channels_last(x[batch]))
             optimizer.zero_grad()
-            loss.backward()
+            functional.cross_entropy(logits, y[batch]).backward()
             optimizer.step()

@@ -1,17 +1,12 @@
 """The cost of a cut: seconds, and forward passes of 64 examples that take as long."""
 
-import sys
 from functools import partial
-from subprocess import run
-from time import perf_counter
 
 import torch
 from torchvision import models
 
-from probe.cut.candidates import candidates
 from probe.cut.cuts import cut_each
 from probe.retrain import SAMPLE
-from tests.bench.speed import forward
 from tests.bench.timing import interleaved
 
 PASS = 64  # examples
@@ -54,13 +49,7 @@ def cuts(repeats):
         yield (title, *(f"{each:.2f}" for each in seconds))
 
 
-def looks(repeats):
-    """Looking at every module of a model, in s; for `probe layers` on the clock, with its start."""
-    tiny = models.VisionTransformer(32, 4, 12, 3, 192, 768, num_classes=10)
-    look = partial(candidates, tiny, torch.randn(3, 3, 32, 32))
-    command = [sys.executable, "-m", "scenarios", "layers"]
-    command += ["torchvision.models:resnet18", "--input", "3x224x224"]
-    start = partial(run, command, check=True, capture_output=True)
-    yield "candidates, ViT-Ti at 32", f"{interleaved({'': look}, repeats)['']:.2f}"
-    taken = interleaved({"": start}, repeats, perf_counter)[""]
-    yield "probe layers, resnet18 at 224", f"{taken:.2f}"
+@torch.no_grad()
+def forward(model, x):
+    """Run a model on a batch."""
+    model(x)

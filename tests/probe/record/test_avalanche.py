@@ -3,12 +3,14 @@
 import copy
 import re
 import struct
+import sys
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from torch import nn
 
 from probe.errors import InputError
@@ -28,7 +30,10 @@ from tests.probe.record.tiny import (
     same_state,
 )
 
-pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
+# Its first import writes a file of settings into the home folder, which another worker of
+# pytest would read half-written.
+with FileLock(Path(sys.prefix) / "avalanche.lock"):
+    pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
 
 import avalanche.benchmarks as streams
 from avalanche.benchmarks import PermutedMNIST, RotatedMNIST, SplitMNIST, nc_benchmark

@@ -22,7 +22,7 @@ from torch import nn
 
 from probe.batch import Value, tensors
 from probe.by_layer.code import code_hash
-from probe.by_layer.jobs import Job
+from probe.by_layer.jobs import Job, inherited_keys
 from probe.by_layer.measurement import TrainingCost
 from probe.by_layer.networks import TrainedNetwork
 from probe.by_layer.offline import clock_on, train_offline
@@ -386,7 +386,9 @@ class LearnedNetworks:
             # dropped; its model stays if comparisons will read it.
             probing = self.source.study.probing
             is_compared = (
-                probing.diagnostics or probing.hybrids
+                probing.diagnostics
+                or probing.hybrids
+                or inherited_keys(self.source.plan, self.job)
             ) and not self.job.without
             self.store.drop_checkpoint(self._steps[position - 1], model=not is_compared)
         return cost

@@ -11,9 +11,12 @@ from probe.by_layer.measurement import Key
 from probe.errors import NotWritten
 from probe.locks import is_locked
 from scenarios.execution.pace import effort, pace_of, seconds_left
+from scenarios.execution.schedule import inline
 from scenarios.execution.work import Ended, carried_out, carry_out
+from scenarios.learners.base import Learner
 from tests.scenarios.execution.helpers import (
     FIRST,
+    finish,
     folder_of,
     jobs_in,
     locked,
@@ -88,6 +91,27 @@ def test_a_job_that_ends_badly(tmp_path, badly, how, reason):
     assert work.finished(job) == {Key(0), Key(1)}
     assert (work.is_locked(job), torch.get_num_threads()) == (False, 1)
     assert carried_out(work_of(work.root), job).how == "finished"
+
+
+@pytest.mark.parametrize("compared", ["diagnostics", "inherited"])
+def test_each_task_is_learned_once_for_whatever_compares_networks(
+    compared, tmp_path, monkeypatch
+):
+    learned = []
+    learn = Learner.learn
+
+    def counted(self, task, *rest):
+        learned.append(task.index)
+        return learn(self, task, *rest)
+
+    monkeypatch.setattr(Learner, "learn", counted)
+    probing = {"readouts": {"ncm": "all"}, "hybrids": 0}
+    probing |= {"diagnostics": False, "inherited": False} | {compared: True}
+    work = work_of(
+        tmp_path / "run", probing=probing, learners={"finetune": {}}, orders="none"
+    )
+    finish(work, inline)
+    assert learned == [1, 2, 3, 4, 5]
 
 
 def test_a_directory_that_was_moved_away_is_not_made_anew(work):

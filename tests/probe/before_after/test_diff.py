@@ -133,11 +133,12 @@ def test_networks_and_generators_are_as_before(before, after):
 
 def test_files_give_the_same(before, after, result, tmp_path):
     for name, network in {"before": before, "after": after}.items():
-        torch.save(network.state_dict(), tmp_path / f"{name}.pt")
-    last = probe.Model(tmp_path / "after.pt", fresh=small)
+        states = {"ema": network.state_dict(), "raw": small().state_dict()}
+        torch.save(states, tmp_path / f"{name}.pt")
+    last = probe.Model(tmp_path / "after.pt", fresh=small, weights="ema")
     again = probe.diff(tmp_path / "before.pt", last, OLD, NEW)
     assert str(again) == str(result)
-    with pytest.raises(InputError, match="got OrderedDict"):
+    with pytest.raises(InputError, match="got dict"):
         probe.diff(before, probe.Model(tmp_path / "after.pt", load=torch.load), OLD)
     with pytest.raises(InputError, match="FileNotFoundError"):
         probe.diff(before, probe.Model(tmp_path / "none.pt", load=torch.load), OLD)
@@ -370,9 +371,9 @@ def test_layers_of_recurrent_modules_are_blocks_by_name_and_by_pattern():
 
 
 REFUSED = {
-    "a row of train in old": (
+    "rows of train in old and new": (
         lambda: {"train": {"old": OLD, "new": NEW}},
-        r"are test examples",
+        f"{len(OLD[1]) + len(NEW[1])} examples of train are test examples",
     ),
     "one example": (lambda: {"old": (OLD[0][:1], OLD[1][:1])}, "2 or more"),
     "a label beyond the outputs": (

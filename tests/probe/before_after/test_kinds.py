@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 import torch
+from torch import nn
 
 import probe
 from probe.answers.record import Interval
@@ -190,7 +191,17 @@ def test_few_new_examples_make_no_fault_of_a_trade(before, after):
     assert answer.kind != "fault"
 
 
-def test_few_old_classes_are_not_called_renamed(before):
-    first = trained(before, of_classes(TRAIN, [1, 6]), 2)
-    last = trained(first, of_classes(TRAIN, [0, 8]), 6)
-    assert probe.diff(first, last, of_classes(OLD, [1, 6])).answer.kind == "unclear"
+@pytest.mark.parametrize("outputs", [2, 10])
+def test_few_old_classes_are_not_called_renamed(before, outputs):
+    """Also of a head that has grown to ten outputs."""
+    first = deepcopy(before)
+    first[6] = nn.Linear(16, outputs)
+    first = trained(first, of_classes(TRAIN, [0, 1]), 2)
+    last = deepcopy(first)
+    last[6] = nn.Linear(16, 10)
+    last[6].load_state_dict(before[6].state_dict())
+    with torch.no_grad():
+        last[6].weight[:outputs] = first[6].weight
+        last[6].bias[:outputs] = first[6].bias
+    last = trained(last, of_classes(TRAIN, [6, 8]), 6)
+    assert probe.diff(first, last, of_classes(OLD, [0, 1])).answer.kind == "unclear"

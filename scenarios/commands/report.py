@@ -100,10 +100,13 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     from probe.tables.layer_text import points
     from probe.tables.table_file import where
 
-    names = ("measurements", "statements", "statement_seeds")
-    before = read_tables(_run_directory(first), names)
-    after = read_tables(_run_directory(second), names)
-    for sheet in compared_sheets(first.name, before, second.name, after):
+    tables = ("measurements", "statements", "statement_seeds")
+    before = read_tables(_run_directory(first), tables)
+    after = read_tables(_run_directory(second), tables)
+    names = [path.name for path in (first, second)]
+    if first.name == second.name:
+        names = ["/".join(path.parts[-2:]) for path in (first, second)]
+    for sheet in compared_sheets(names[0], before, names[1], after):
         show_sheet(sheet)
     forgets = where(after["statements"], statement="forgets")
     if most is not None and forgets["value"].isna().all():

@@ -15,6 +15,9 @@ from torch.nn import functional
 
 SIZE = 500  # images of a batch
 WIDTH = 512  # values of a layer that a readout receives, as in the product
+# The worst of 32 fits to layers of `analysis.SUBJECTS` then is 0.0015 of the minimum above it;
+# that of the product's, 0.0017.
+TOLERANCE = 2e-6
 
 
 def readouts(networks, train, test, tasks):
@@ -59,15 +62,15 @@ def _pooled(values):
 
 
 def _logistic(values, y):
-    """Return what logistic regression, fitted to the first of the values, predicts of the rest."""
+    """Fit logistic regression to the first of the values; return its predictions of the rest."""
     train, test = values[: len(y)], values[len(y) :]
     mean, scale = train.mean(0), train.std(0) + 1e-6
     train, test = (train - mean) / scale, (test - mean) / scale
     layer = nn.Linear(train.shape[1], int(y.max()) + 1)
     optimizer = torch.optim.LBFGS(
         layer.parameters(),
-        max_iter=100,
-        tolerance_change=1e-4,
+        max_iter=200,
+        tolerance_change=TOLERANCE,
         line_search_fn="strong_wolfe",
     )
 

@@ -14,7 +14,7 @@ from tests.figures.report.hand_made import stated, tables
 
 def folder_of(root, name, forgotten):
     folder = root / name
-    folder.mkdir()
+    folder.mkdir(parents=True)
     found = tables(
         [stated("conv2", "yes", forgotten)], {"conv2": forgotten, "output": 0.5}
     )
@@ -59,10 +59,12 @@ def test_answers_are_written_as_markdown_and_as_json(tmp_path):
 
 
 def test_a_limit_that_is_broken_is_told(tmp_path, capsys):
-    a = folder_of(tmp_path, "a", 0.03)
-    b = folder_of(tmp_path, "b", 0.08)
+    a = folder_of(tmp_path, "a/run", 0.03)
+    b = folder_of(tmp_path, "b/run", 0.08)
     assert show_compared(a, b, None)
-    assert " 5.0 [5.0, 5.0]" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert " 5.0 [5.0, 5.0]" in said
+    assert "b/run minus a/run" in said
     assert show_compared(b, a, 0.05)
     assert not show_compared(a, b, 0.05)
     said = "ft, linear, conv2: forgets 8.0 points [7.0, 10.0], more than 5.0"

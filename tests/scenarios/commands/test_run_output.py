@@ -89,10 +89,17 @@ def test_what_a_dry_run_counts(probe, cwd):
         TINY.read_text().replace("hybrids = 0", "hybrids = 64")
     )
     out = probe("run rewound.toml --dry-run --workers 1 --learners finetune")[1]
-    assert table(out)["finetune"] == [
-        "2",
-        "0",
-        "2",
-        "24",
-        "18",
-    ]  # rewinding trains nothing
+    # Rewinding trains nothing.
+    assert table(out)["finetune"] == ["2", "0", "2", "24", "18"]
+    # All tasks so far are learned again: 8 and 80 examples, or 72 and 80.
+    uneven = TINY.read_text().replace("[learners.er]\nmemory_per", "[learners.er]\n#")
+    for text, other in (
+        ("train_limit", "tasks = [[0], [1, 2, 3, 4, 5, 6, 7, 8, 9]]\ntrain_limit"),
+        ("learners.er", "learners.cumulative"),
+        ("there = [1, 2, 3, 4, 5]", "there = [1, 2]"),
+        ("back = [5, 4, 3, 2, 1]", "back = [2, 1]"),
+    ):
+        uneven = uneven.replace(text, other)
+    (cwd / "uneven.toml").write_text(uneven)
+    out = probe("run uneven.toml --dry-run --workers 1 --learners cumulative")[1]
+    assert table(out)["cumulative"][-1] == "15"

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from probe.analysis.similarity import Compared
-from probe.analysis.units import effective_rank
+from probe.analysis.units import Activity, effective_rank
 from probe.errors import InputError
 from probe.seeding import stream
 
@@ -54,3 +54,10 @@ FEW = [
 def test_too_little_to_compare_is_refused(measure, shape):
     with pytest.raises(InputError, match="examples or more"):
         measure(torch.zeros(shape))
+
+
+def test_a_unit_that_differs_between_batches_only_is_not_dead():
+    activity = Activity()
+    for value in (0.0, 1.0):
+        activity.add([torch.full((2, 1, 1), value)])
+    assert activity.shares()["dead"] == 0

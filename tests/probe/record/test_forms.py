@@ -160,7 +160,12 @@ def test_what_could_be_either_of_two_networks_is_refused_with_both_names(tmp_pat
         "swa": AveragedModel(network()).state_dict(),
     }
     beside = network().state_dict() | {"ema": network(3).state_dict()}
+    unlike = {
+        "model": network().state_dict(),
+        "state_dict": nn.Linear(3, 3).state_dict(),
+    }
     for both, names in (
+        (unlike, "model, state_dict"),
         (two(network()), "state_dict, state_dict_ema"),
         (averaged, "model, swa"),
     ):

@@ -4,13 +4,16 @@ from dataclasses import replace
 from itertools import chain
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from probe.analysis.quantities import Terms
 from probe.answers.study import named_networks
 from probe.results.layers import Layer
 from probe.results.statements import Doubts, first_layers, statement_rows
+from probe.tables.compared import _interval
 from probe.tables.layer_text import retained
+from probe.tables.note_text import note_sentences
 from probe.tables.table_file import new_table, where
 
 T, EACH = 4, 250
@@ -164,3 +167,17 @@ def test_that_the_output_learned_less_is_stated_where_it_is_shown_and_never_deni
         assert by_name.pop("below_ceiling") == "yes"
         assert by_name.pop("forgets") == ("no" if shown else "yes")
         assert by_name == shown
+
+
+def test_differences_of_two_runs_are_paired_by_seed_in_any_order():
+    before = {0: 0.1, 1: 0.5}
+    after = {1: 0.5, 0: 0.1}
+    assert _interval(before, after, {0, 1}) == " [0.0, 0.0]"
+
+
+def test_a_note_counts_runs_by_order_and_seed():
+    runs = [(order, seed) for order in range(3) for seed in range(2)]
+    notes = pd.DataFrame(runs, columns=["order", "seed"]).assign(
+        learner="er", readout="", feature="", tasks_seen=1, note="odd"
+    )
+    assert list(note_sentences(notes)) == ["er, after 1 task, in 6 runs: odd"]

@@ -3,13 +3,16 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from probe.errors import InputError
+from probe.record.checkpoints import Run
+from scenarios.checkpoint_loader import _recipe
 from scenarios.commands.figures import draw_requested
-from scenarios.commands.model import _checkpoints
+from scenarios.commands.model import _checkpoints, _diff_command
 from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions, ModelOptions
 from scenarios.user_code import USER_NETWORKS
@@ -98,3 +101,21 @@ def test_status_and_figures_need_none_of_the_users_code(
     draw_requested(copy, asked)
     assert [path.suffix for path in (tmp_path / "drawn").glob("depth*.svg")]
     assert not USER_NETWORKS
+
+
+def test_flags_of_the_recipe_are_its_settings():
+    settings = {"epochs": 3, "batch_size": 7, "learning_rate": 0.5, "optimizer": "sgd"}
+    recipe = _recipe(SimpleNamespace(**settings), None)
+    assert {name: getattr(recipe, name) for name in settings} == settings
+
+
+def test_the_suggested_comparison_calls_networks_as_they_were_called():
+    calls = {"call": "net:call", "output": "logits"}
+    entry = SimpleNamespace(call=None)
+    code = SimpleNamespace(network="net:build", network_entry=lambda: entry, **calls)
+    runs = {Run("er", "0", 0): {1: Path("a.pt"), 2: Path("b.pt")}}
+    command = _diff_command(
+        code, SimpleNamespace(runs=runs), SimpleNamespace(weights="ema")
+    )
+    for flag, value in (calls | {"weights": "ema", "model": "net:build"}).items():
+        assert f"--{flag} {value}" in command

@@ -22,7 +22,7 @@ from tests.scenarios.execution.helpers import TINY, run
 def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_trained(
     kind, trains, cwd, probe, monkeypatch
 ):
-    """10 numbers of 4 bytes at hidden1, for each of 50 training and 360 test digits."""
+    """10 numbers of 2 bytes at hidden1, for each of 50 training and 360 test digits."""
 
     def tailed(name, x, classes):
         first = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
@@ -30,12 +30,16 @@ def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_traine
         return nn.Sequential(OrderedDict(hidden1=first, hidden2=nn.ReLU(), output=last))
 
     monkeypatch.setattr("scenarios.study.training.network_for", tailed)
-    changes = {"scenario.kind": f'"{kind}"', "network.features": '["hidden1"]'}
+    changes = {
+        "scenario.kind": f'"{kind}"',
+        "network.features": '["hidden1"]',
+        "storage": '"bf16"',
+    }
     (cwd / "tiny.toml").write_text(study(changes))
     planned = probe("run tiny.toml --workers 1 --learners finetune --dry-run")[1]
     code, out, _ = probe("run tiny.toml --workers 1 --learners finetune --tables")
     assert code == 0
-    assert f"hidden1: {show_size((50 * trains + 360) * 10 * 4)}, in memory" in planned
+    assert f"hidden1: {show_size((50 * trains + 360) * 10 * 2)}, in memory" in planned
     assert "in memory" not in out
     assert ("Omegas" in out) == (kind == "incremental")
 

@@ -293,6 +293,37 @@ def test_every_line_of_every_table_is_on_the_page() -> None:
                 assert line in page
 
 
+def test_numbers_of_an_answer_stand_below_their_titles() -> None:
+    found = all_tables(**vars(invented.study(["er", "ft"], LAYERS)))
+    page = report({"toy": found}, {})
+    names = "still there", "untrained", "joint", "never learned", "forgotten"
+    assert "".join(f'<th scope="col">{name}</th>' for name in names) in page
+    for answer in answers(found):
+        for line in answer.layers:
+            ends = (line.held, line.never_learned, line.forgotten)
+            held, *lost = ("-" if end is None else with_ends(end) for end in ends)
+            controls = (line.untrained, line.joint)
+            levels = (
+                "-" if level is None else f"{100 * level:.1f}" for level in controls
+            )
+            cells = [held, *levels, *lost]
+            assert "".join(f"<td>{cell}</td>" for cell in cells) in page
+
+
+def test_no_mark_leaves_its_picture() -> None:
+    """The second run's causes are ten times those of the first."""
+    causes = invented.causes(["ft"], ["conv1", "output"], tasks=3)
+    columns = ["value", "low", "high"]
+    more = causes.assign(**{column: 10 * causes[column] for column in columns})
+    page = report({"a": study(causes=causes), "b": study(causes=more)}, {})
+    pictures = re.findall(r'viewBox="0 0 (\d+)[^>]*>(.*?)</svg>', page, re.DOTALL)
+    assert len(pictures) > 1
+    for width, marks in pictures:
+        for path in re.findall(r' d="([^"]*)"', marks):
+            for place in re.findall(r"[MH](-?[\d.]+)", path):
+                assert 0 <= float(place) <= int(width)
+
+
 @pytest.mark.parametrize("statement", ["forgets", "learns_less", "misses"])
 def test_a_map_is_striped_where_its_own_statement_is_withheld(statement: str) -> None:
     names = ("never_learned", "forgotten")

@@ -9,7 +9,6 @@ import torch
 
 from tests.bench import (
     analysis,
-    cutting,
     frameworks,
     growth,
     logistic,
@@ -18,7 +17,6 @@ from tests.bench.timing import machine
 
 SECTIONS = {
     "analysis": analysis.analyses,
-    "cutting": cutting.cuts,
     "growth": growth.growth,
     "avalanche": frameworks.avalanche,
     "logistic": logistic.fits,

@@ -66,7 +66,7 @@ def notes_of(networks, **settings):
     return {*notes[columns].itertuples(index=False, name=None)}
 
 
-def test_a_network_that_is_that_of_an_earlier_task_is_named():
+def test_a_network_that_is_that_of_an_earlier_task_is_named(monkeypatch):
     one = changed(network(), "0.weight", 2.0)
     two = changed(network(), "0.weight", 3.0)
     same = "it is the network of model, order 0, seed 0, after 2 tasks, bit for bit"
@@ -82,6 +82,10 @@ def test_a_network_that_is_that_of_an_earlier_task_is_named():
     assert notes_of({1: one, 2: two, 3: network()}, offline=network()) == {
         (3, "", ceiling)
     }
+    # As of a fourth task.
+    steps = {1: False, 2: True, 3: True}
+    monkeypatch.setattr("probe.results.repeats._equal_steps", lambda *_: steps)
+    assert (3, "0", since) in notes_of({1: one, 2: two, 3: network()})
 
 
 def test_nothing_is_stated_of_a_ceiling_that_is_the_learners_network():

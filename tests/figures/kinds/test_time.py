@@ -39,7 +39,8 @@ def drawn(*rows):
 
 
 def test_layers_are_lighter_and_thinner_the_deeper_with_those_of_joint_at_the_right():
-    figure = drawn(COURSES, LEVELS)
+    before = LEVELS[LEVELS["learner"] == "offline"].assign(tasks_seen=0, value=0.1)
+    figure = drawn(COURSES, before, LEVELS)
     offline = LEVELS[LEVELS["learner"] == "offline"].groupby("feature")["value"].mean()
     for axes in figure.axes:
         dashed = [line for line in axes.lines if line.get_linestyle() == "--"]

@@ -97,6 +97,11 @@ def test_nothing_is_stated_of_a_ceiling_that_is_the_learners_network():
     verdicts = result.statements().set_index("statement")["verdict"]
     assert {*verdicts[["below_ceiling", "learns_less"]]} == {"equal seeds"}
     assert "equal seeds" not in {*verdicts["forgets"]}
+    # Each seed draws a floor of its own, and has the ceiling of its own.
+    floors = result.tables()["measurements"].query("learner == 'untrained'")
+    assert floors.groupby("seed")["value"].sum().nunique() == 3
+    alike = "metric == 'cka.offline' and tasks_seen == 3 and learner == 'model'"
+    assert {*result.tables()["diagnostics"].query(alike)["value"]} == {1.0}
     assert len(result.tables()["causes"])
 
 

@@ -32,7 +32,7 @@ def bars_at(axes, y):
     return [(bar.get_x(), bar.get_width()) for bar in bars]
 
 
-@pytest.mark.parametrize("scale", [1, 0.01])
+@pytest.mark.parametrize("scale", [1, 0.01, -1])
 def test_pieces_lie_side_by_side_and_their_sum_stands_at_the_end(scale):
     table = TABLE.assign(value=scale * TABLE["value"])
     axes = figures.causes(StudyTables(causes=table)).axes[0]
@@ -44,10 +44,10 @@ def test_pieces_lie_side_by_side_and_their_sum_stands_at_the_end(scale):
         assert sum(width for _, width in bars) == pytest.approx(total)
         assert axes.texts[y].get_text() == f"{total:.1f}"
         # No piece lies over another: those below 0 are left of it.
-        above = [bar for bar in bars if bar[1] > 0]
-        for (start, width), (following, _) in pairwise(above):
-            assert following == pytest.approx(start + width)
-        assert all(start <= 0 for start, width in bars if width < 0)
+        for sign in (1, -1):
+            side = [(0, 0), *(bar for bar in bars if sign * bar[1] > 0)]
+            for (start, width), (following, _) in pairwise(side):
+                assert following == pytest.approx(start + width)
 
 
 def test_training_is_drawn_where_there_are_both_scopes_and_other_blocks_are_last():

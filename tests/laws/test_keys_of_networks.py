@@ -84,7 +84,7 @@ CHANGES = {
         "train": (examples(3), everything),
         "test": (examples(3), everything),
         "tasks": (TASKS[1:] + TASKS[:1], everything),
-        "features": (INNER[1:], of_blocks),
+        "features": (["hidden1", *INNER], of_blocks),
         "untrained": (fresh(99), everything),
         "recipe": (probe.Recipe(epochs=9), everything),
         "out": ("run", nothing),

@@ -122,3 +122,12 @@ def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
     assert (second.job, second.done, second.corrupt) == (er, 0, ())
     assert sorted(tmp_path.rglob("*")) == before
     assert list(remarks(tmp_path, survey(TINY, tmp_path))) == []
+
+
+def test_the_same_measurements_of_other_settings_are_other_results(tmp_path):
+    results = []
+    for epochs in (1, 2):
+        plan = tiny(training={"epochs": epochs})
+        keep(plan, tmp_path, jobs_of(plan)[0], Key(0))
+        results += [state.results for state in survey(plan, tmp_path)[:1]]
+    assert results[0] != results[1]

@@ -294,33 +294,53 @@ def test_every_line_of_every_table_is_on_the_page() -> None:
 
 
 def test_numbers_of_an_answer_stand_below_their_titles() -> None:
-    found = all_tables(**vars(invented.study(["er", "ft"], LAYERS)))
+    invented_study = invented.study(
+        ["er", "ft"],
+        LAYERS,
+    )
+    found = all_tables(**vars(invented_study))
     page = report({"toy": found}, {})
     names = "still there", "untrained", "joint", "never learned", "forgotten"
-    assert "".join(f'<th scope="col">{name}</th>' for name in names) in page
+    titles = [f'<th scope="col">{name}</th>' for name in names]
+    assert "".join(titles) in page
     for answer in answers(found):
         for line in answer.layers:
-            ends = (line.held, line.never_learned, line.forgotten)
-            held, *lost = ("-" if end is None else with_ends(end) for end in ends)
-            controls = (line.untrained, line.joint)
-            levels = (
-                "-" if level is None else f"{100 * level:.1f}" for level in controls
-            )
-            cells = [held, *levels, *lost]
-            assert "".join(f"<td>{cell}</td>" for cell in cells) in page
+            texts = [
+                shown(line.held),
+                shown(line.untrained),
+                shown(line.joint),
+                shown(line.never_learned),
+                shown(line.forgotten),
+            ]
+            cells = [f"<td>{text}</td>" for text in texts]
+            assert "".join(cells) in page
+
+
+def shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{100 * value:.1f}"
+    return with_ends(value)
 
 
 def test_no_mark_leaves_its_picture() -> None:
     """The second run's causes are ten times those of the first."""
-    causes = invented.causes(["ft"], ["conv1", "output"], tasks=3)
+    causes = invented.causes(
+        ["ft"],
+        ["conv1", "output"],
+        tasks=3,
+    )
     columns = ["value", "low", "high"]
     more = causes.assign(**{column: 10 * causes[column] for column in columns})
-    page = report({"a": study(causes=causes), "b": study(causes=more)}, {})
+    runs = {"a": study(causes=causes), "b": study(causes=more)}
+    page = report(runs, {})
     pictures = re.findall(r'viewBox="0 0 (\d+)[^>]*>(.*?)</svg>', page, re.DOTALL)
     assert len(pictures) > 1
     for width, marks in pictures:
         for path in re.findall(r' d="([^"]*)"', marks):
-            for place in re.findall(r"[MH](-?[\d.]+)", path):
+            places = re.findall(r"[MH](-?[\d.]+)", path)
+            for place in places:
                 assert 0 <= float(place) <= int(width)
 
 

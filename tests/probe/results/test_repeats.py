@@ -85,7 +85,8 @@ def test_a_network_that_is_that_of_an_earlier_task_is_named(monkeypatch):
     # As of a fourth task.
     steps = {1: False, 2: True, 3: True}
     monkeypatch.setattr("probe.results.repeats._equal_steps", lambda *_: steps)
-    assert (3, "0", since) in notes_of({1: one, 2: two, 3: network()})
+    notes = notes_of({1: one, 2: two, 3: network()})
+    assert (3, "0", since) in notes
 
 
 def test_nothing_is_stated_of_a_ceiling_that_is_the_learners_network():
@@ -98,10 +99,13 @@ def test_nothing_is_stated_of_a_ceiling_that_is_the_learners_network():
     assert {*verdicts[["below_ceiling", "learns_less"]]} == {"equal seeds"}
     assert "equal seeds" not in {*verdicts["forgets"]}
     # Each seed draws a floor of its own, and has the ceiling of its own.
-    floors = result.tables()["measurements"].query("learner == 'untrained'")
-    assert floors.groupby("seed")["value"].sum().nunique() == 3
+    tables = result.tables()
+    floors = tables["measurements"].query("learner == 'untrained'")
+    of_seed = floors.groupby("seed")["value"].sum()
+    assert of_seed.nunique() == 3
     alike = "metric == 'cka.offline' and tasks_seen == 3 and learner == 'model'"
-    assert {*result.tables()["diagnostics"].query(alike)["value"]} == {1.0}
+    similarities = tables["diagnostics"].query(alike)["value"]
+    assert {*similarities} == {1.0}
     assert len(result.tables()["causes"])
 
 

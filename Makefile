@@ -74,7 +74,7 @@ soak: $(VENV)/installed-dev
 zoo: $(VENV)/installed-zoo
 	$(BIN)/python -m tests.laws.zoo
 
-# The numbers of docs/speed.md.
+# Some numbers of docs/speed.md: analyses, growth, Avalanche, readouts.
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.bench
 

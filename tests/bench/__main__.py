@@ -1,4 +1,4 @@
-"""Measure the numbers of docs/speed.md: `python -m tests.bench`."""
+"""Measure numbers of docs/speed.md, analyses, growth, Avalanche, fits: `python -m tests.bench`."""
 
 import argparse
 import os
@@ -39,7 +39,7 @@ def main():
             print("skipped: PROBE_DATA names no folder with MNIST and CIFAR-10")
             continue
         for title, *cells in SECTIONS[name](asked.repeats):
-            print(f"{title:<40}{''.join(f'{cell:<16}' for cell in cells)}", flush=True)
+            print(f"{title:<40}{''.join(f'{cell:<22}' for cell in cells)}", flush=True)
     print(machine())
 
 

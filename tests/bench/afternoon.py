@@ -112,7 +112,8 @@ def causes(before, after, test):
 @torch.no_grad()
 def _accuracy(model, x, y):
     predicted = [model(_channels_last(batch)).argmax(1) for batch in x.split(SIZE)]
-    return float((torch.cat(predicted) == y).float().mean())
+    correct = torch.cat(predicted) == y
+    return float(correct.float().mean())
 
 
 def retraining(model, train, test, recipe):
@@ -135,5 +136,6 @@ def _train(tail, x, y, recipe):
         for batch in torch.randperm(len(x)).split(recipe.batch_size):
             logits = tail(_channels_last(x[batch]))
             optimizer.zero_grad()
-            functional.cross_entropy(logits, y[batch]).backward()
+            loss = functional.cross_entropy(logits, y[batch])
+            loss.backward()
             optimizer.step()

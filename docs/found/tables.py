@@ -199,7 +199,9 @@ def variants(study: str, metric: str) -> pd.DataFrame:
     parts = rows.learner.str.rsplit("-", n=1)
     rows = rows.assign(
         method=parts.str[0].map(method),
-        variant=parts.str[1].str.replace("0_", "0.").str.replace("_", " "),
+        variant=parts.str[1]
+        .str.replace(r"(\d)_(?=\d)", r"\1.", regex=True)
+        .str.replace("_", " "),
         cell=rows.apply(with_half, axis=1, scale=100, digits=1),
     )
     shown = spread(rows, ["method"], "variant")

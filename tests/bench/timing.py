@@ -16,15 +16,15 @@ from pathlib import Path
 import torch
 
 
-def interleaved(actions, repeats, now=time.process_time):
+def interleaved(actions, repeats):
     """Return each action's median time in seconds; they take turns, after one turn to warm up."""
     times = {name: [] for name in actions}
     for turn in range(-1, repeats):
         for name, action in actions.items():
-            start = now()
+            start = time.process_time()
             action()
             if turn >= 0:
-                times[name].append(now() - start)
+                times[name].append(time.process_time() - start)
     return {name: statistics.median(taken) for name, taken in times.items()}
 
 

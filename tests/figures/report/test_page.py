@@ -277,12 +277,16 @@ def test_the_borders_of_colors_are_named_where_two_colors_meet() -> None:
     assert [int(a["x"] or 0) for tag, a in shown if tag == "text"] == ends[:-1]
 
 
-def test_every_line_of_every_table_is_on_the_page() -> None:
+def two_methods() -> dict[str, pd.DataFrame]:
     invented_study = invented.study(
         ["er", "ft"],
         LAYERS,
     )
-    found = all_tables(**vars(invented_study))
+    return all_tables(**vars(invented_study))
+
+
+def test_every_line_of_every_table_is_on_the_page() -> None:
+    found = two_methods()
     page = report({"toy": found}, {})
     for section in sections({"toy": found}):
         for figure in (*section.figures, *section.more):
@@ -294,11 +298,7 @@ def test_every_line_of_every_table_is_on_the_page() -> None:
 
 
 def test_numbers_of_an_answer_stand_below_their_titles() -> None:
-    invented_study = invented.study(
-        ["er", "ft"],
-        LAYERS,
-    )
-    found = all_tables(**vars(invented_study))
+    found = two_methods()
     page = report({"toy": found}, {})
     names = "still there", "untrained", "joint", "never learned", "forgotten"
     titles = [f'<th scope="col">{name}</th>' for name in names]

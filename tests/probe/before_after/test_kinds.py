@@ -191,17 +191,16 @@ def test_few_new_examples_make_no_fault_of_a_trade(before, after):
     assert answer.kind != "fault"
 
 
-@pytest.mark.parametrize("outputs", [2, 10])
-def test_few_old_classes_are_not_called_renamed(before, outputs):
-    """Also of a head that has grown to ten outputs."""
+def test_few_old_classes_are_not_called_renamed(before):
+    """Two of ten outputs, to which the head has grown."""
     first = deepcopy(before)
-    first[6] = nn.Linear(16, outputs)
+    first[6] = nn.Linear(16, 2)
     first = trained(first, of_classes(TRAIN, [0, 1]), 2)
     last = deepcopy(first)
     last[6] = nn.Linear(16, 10)
     last[6].load_state_dict(before[6].state_dict())
     with torch.no_grad():
-        last[6].weight[:outputs] = first[6].weight
-        last[6].bias[:outputs] = first[6].bias
+        last[6].weight[:2] = first[6].weight
+        last[6].bias[:2] = first[6].bias
     last = trained(last, of_classes(TRAIN, [6, 8]), 6)
     assert probe.diff(first, last, of_classes(OLD, [0, 1])).answer.kind == "unclear"

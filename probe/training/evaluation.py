@@ -41,7 +41,7 @@ _MIXED = 16  # examples of a batch of all classes
 _PARTS = 4  # of it, of similar examples
 _FEWEST = 8  # examples of a batch
 _PASSES = 16  # of the same examples, as some networks seldom draw
-_SAMPLE = 256  # examples that are tested in a second batching, if there are few tasks
+_SAMPLE = 128  # examples that are tested in a second batching, if there are few tasks
 _ALONE = (
     "where only outputs are read, test each alone, as by call=lambda model, x: "
     "torch.cat([model(row) for row in x.split(1)]); layers can be read if the network "

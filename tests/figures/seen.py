@@ -1,5 +1,6 @@
 """What is to be seen in a figure, and what makes it unfit for print."""
 
+import re
 from functools import cache, partial
 from unittest.mock import patch
 
@@ -40,6 +41,10 @@ def note(figure):
 
 def tick_names(axes):
     return [label.get_text() for label in axes.get_xticklabels()]
+
+
+def row_names(axes):
+    return [label.get_text() for label in axes.get_yticklabels()]
 
 
 def points(drawn):
@@ -143,3 +148,14 @@ def without_layout(monkeypatch):
     """Draw figures without laying them out, which takes most of the time."""
     monkeypatch.setattr("figures.page.Page.fit", lambda page, *_, **__: page.figure)
     monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
+
+
+def marks_stay_inside(page):
+    """Check that no path leaves its picture; return the number of pictures."""
+    pictures = re.findall(r'viewBox="0 0 (\d+)[^>]*>(.*?)</svg>', page, re.DOTALL)
+    for width, marks in pictures:
+        for path in re.findall(r' d="([^"]*)"', marks):
+            places = re.findall(r"[MH](-?[\d.]+)", path)
+            for place in places:
+                assert 0 <= float(place) <= int(width)
+    return len(pictures)

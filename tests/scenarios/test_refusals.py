@@ -95,6 +95,12 @@ def test_what_names_no_learner_is_refused(table):
 SPEECH = {
     "0 to the number": {"audio": np.zeros(99, np.int16)},
     "one whole number": {"index": np.zeros(19, np.uint8)},
+    "per recording": {
+        "audio": np.zeros(0, np.int16),
+        "offsets": np.zeros(1, int),
+        "label": np.zeros(0, int),
+        "index": np.zeros(0, int),
+    },
     "by 256 samples": {"offsets": np.array([0, 255, *[6000] * 19])},
     "16000": {"sample_rate": np.array(16000)},
 }

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from figures.lines import layer_appearances
+from figures.lines import SHADES, layer_appearances
 from figures.report.page import report, write_report
 from figures.report.questions import sections
 from figures.report.views import Chart, ChartPoint, ReportFigure
@@ -23,7 +23,7 @@ from probe.answers.text import with_ends
 from probe.errors import InputError
 from probe.extensions import spread_over
 from probe.tables.table_file import all_tables, new_table, write_table
-from tests.figures import invented
+from tests.figures import invented, seen
 from tests.figures.report.hand_made import (
     LAYERS,
     by_seed,
@@ -136,6 +136,12 @@ def test_each_task_is_followed_from_when_it_was_learned() -> None:
         ("2", "80.0", "90.0"),
         ("3", "70.0", "80.0"),
     ]
+
+
+def test_lines_of_two_layers_have_the_shades_that_are_furthest_apart() -> None:
+    page = report({"toy": study(measurements=with_layers())}, {})
+    drawn = re.findall(r'">(\w+)</text><g class="s(\d)">', page)
+    assert drawn == [("conv1", "0"), ("conv2", str(len(SHADES) - 1))]
 
 
 @pytest.mark.parametrize("part", ["feature != 'conv2'", "tasks_seen < 3"])
@@ -335,13 +341,7 @@ def test_no_mark_leaves_its_picture() -> None:
     more = causes.assign(**{column: 10 * causes[column] for column in columns})
     runs = {"a": study(causes=causes), "b": study(causes=more)}
     page = report(runs, {})
-    pictures = re.findall(r'viewBox="0 0 (\d+)[^>]*>(.*?)</svg>', page, re.DOTALL)
-    assert len(pictures) > 1
-    for width, marks in pictures:
-        for path in re.findall(r' d="([^"]*)"', marks):
-            places = re.findall(r"[MH](-?[\d.]+)", path)
-            for place in places:
-                assert 0 <= float(place) <= int(width)
+    assert seen.marks_stay_inside(page) > 1
 
 
 @pytest.mark.parametrize("statement", ["forgets", "learns_less", "misses"])

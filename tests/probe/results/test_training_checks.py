@@ -125,6 +125,15 @@ def test_a_run_that_collapsed_is_named_and_no_other(predictions):
     assert collapsed(0.3) == [first.learner]
 
 
+def test_only_seeds_with_all_their_controls_count_as_trainings(predictions):
+    jobs = [job for job in predictions.jobs if not (job.offline and job.seed)]
+    layers = layers_of(replace(predictions, jobs=jobs))
+    for layer in layers:
+        assert layer.seeds == (0,)
+        assert layer.terms.trainings == 1
+    assert layers
+
+
 @pytest.mark.parametrize("control", ["untrained", "offline"])
 def test_a_control_that_has_not_converged_counts_for_every_layer_it_is_of(
     predictions, control
@@ -313,16 +322,26 @@ def test_guessing_a_single_class_is_no_sign_of_chance(predictions):
     plan = predictions.plan
     run = predictions.by_learner()["finetune"][0]
 
-    def steps_near_chance(classes):
+    def steps_near_chance(classes, level=0.4):
         tasks = list(plan.tasks)
         first, second = run.tasks
         tasks[first] = tasks[first].model_copy(update={"classes": classes})
         others = tuple(range(2, 10))
         tasks[second] = tasks[second].model_copy(update={"classes": others})
         changed = plan.model_copy(update={"tasks": tuple(tasks)})
-        of_run = replace(predictions, plan=changed, jobs=[run])
-        notes, _ = check_trainings(leveled(of_run, lambda job, step: 0.4))
+        of_run = replace(
+            predictions,
+            plan=changed,
+            jobs=[run],
+        )
+        notes, _ = check_trainings(leveled(of_run, lambda job, step: level))
         return {row["tasks_seen"] for row in notes if "near chance" in row["note"]}
 
     assert steps_near_chance((0,)) == set()
     assert steps_near_chance((0, 1)) == {1}
+    size, *_ = predictions.test_sizes(run)
+    border = 2 * math.sqrt(0.25 / size)
+    below = 0.5 + border / 1.1
+    above = 0.5 + border * 1.1
+    assert steps_near_chance((0, 1), below) == {1}
+    assert steps_near_chance((0, 1), above) == set()

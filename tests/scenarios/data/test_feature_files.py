@@ -102,6 +102,20 @@ def test_a_relative_name_is_of_the_current_folder_or_else_of_the_data_folder(
             load(name, location)
 
 
+def test_only_files_as_they_were_count_as_checked(tmp_path):
+    path = tmp_path / "a.npz"
+    written(path)
+
+    def checked(data, change=lambda: None):
+        before = Location().now(data)
+        change()
+        return before.now(data).checked
+
+    assert checked(str(path))
+    assert not checked(str(path), path.touch)
+    assert not checked("digits")
+
+
 def test_nothing_is_written_that_could_not_be_read(tmp_path):
     good = Examples(torch.eye(2), torch.tensor([0, 1]))
     bad = Examples(torch.eye(2), torch.tensor([0, 0]))

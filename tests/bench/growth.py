@@ -1,71 +1,75 @@
-"""Growth of a study's cost along each of its axes: processor time of its jobs and tables."""
+"""Growth of an analysis's cost along each of its axes."""
 
+import math
 from functools import partial
+from itertools import pairwise
 
-import numpy as np
+import torch
+from torch import nn
 
-from scenarios.execution.schedule import inline
-from tests.bench.timing import interleaved, scratch
-from tests.scenarios.execution.helpers import finish, work_of
+import probe
+from probe.seeding import stream
+from tests.bench.timing import interleaved
 
 BASE = {
-    "features": 3,
-    "tasks": 6,
-    "orders": 2,
+    "tasks": 3,
+    "layers": 2,
+    "examples": 1_000,
     "seeds": 1,
-    "epochs": 8,
-    "examples": 100,
 }
 SIZES = {
-    "features": (1, 2, 3),
-    "tasks": (3, 6, 12),
-    "orders": (1, 2, 4),
-    "seeds": (1, 2, 4),
-    "epochs": (4, 8, 16),
-    "examples": (50, 100, 200),
+    "tasks": (10, 20, 40),
+    "layers": (10, 20, 40),
+    "examples": (4_000, 16_000, 64_000),
+    "seeds": (3, 5, 10),
 }
-FEATURES = ["conv3", "conv2", "conv1"]
-_SHAPE, _TEST = (1, 8, 8), 30  # of an image; test examples of a class
 
 
 def growth(repeats):
-    """Seconds of a study by features, tasks, orders, seeds, epochs and examples of a class."""
-    yield "axis", "sizes", "seconds", "", "", "large / middle"
+    """Seconds of `analyze` by tasks, layers, test examples and seeds; the last exponent."""
+    yield "axis", "sizes", "seconds", "", "", "exponent"
     for axis, sizes in SIZES.items():
-        times = interleaved(
-            {str(n): partial(_study, BASE | {axis: n}) for n in sizes}, repeats
-        )
+        analyses = {}
+        for n in sizes:
+            size = BASE | {axis: n}
+            analyses[str(n)] = _analysis(**size)
+        times = interleaved(analyses, repeats)
         _, middle, large = times.values()
+        growing = math.log(large / middle)
+        exponent = growing / math.log(sizes[2] / sizes[1])
         seconds = (f"{each:.1f}" for each in times.values())
-        yield (axis, ", ".join(times), *seconds, f"{large / middle:.2f}")
+        yield axis, ", ".join(times), *seconds, f"{exponent:.2f}"
 
 
-def _study(size):
-    """Run a study of that size: fine-tuning on two classes of noise a task, with both readouts."""
-    with scratch() as folder:
-        data = _noise(folder / "noise.npz", 2 * size["tasks"], size["examples"])
-        recipe = {"epochs": size["epochs"], "batch_size": 32}
-        work = work_of(
-            folder / "run",
-            scenario={"data": str(data), "classes_per_task": 2},
-            network={"name": "cnn3", "features": FEATURES[: size["features"]]},
-            learners={"finetune": {}},
-            orders=f"shuffle:{size['orders']}",
-            seeds=size["seeds"],
-            training=recipe,
-            retraining=recipe,
-        )
-        finish(work, inline)
+def _analysis(tasks, layers, examples, seeds):
+    """Return a function that analyzes dense networks with drawn weights, two classes a task."""
+    classes = torch.arange(2 * tasks)
+    means = torch.randn(len(classes), 64, generator=stream(0, "means"))
+    data = []
+    for least in (400, examples):
+        n = max(least, 10 * len(classes))
+        y = classes.repeat(math.ceil(n / len(classes)))[:n]
+        noise = torch.randn(n, 64, generator=stream(n, "noise"))
+        data.append((means[y] + noise, y))
+    torch.manual_seed(0)
+    build = partial(_dense, layers, len(classes))
+    models = {}
+    for seed in range(seeds):
+        models[seed] = {t: build() for t in range(tasks + 1)}
+    return partial(
+        probe.analyze,
+        models if seeds > 1 else models[0],
+        *data,
+        tasks=classes.reshape(-1, 2).tolist(),
+        features=[str(k) for k in range(layers)],
+        readouts=["linear"],
+    )
 
 
-def _noise(path, classes, n):
-    """Write a feature file of noise around each class's mean image; n: of each to train on."""
-    draw = np.random.default_rng(0)
-    means = draw.normal(size=(classes, *_SHAPE))
-    arrays = {}
-    for half, count in (("train", n), ("test", _TEST)):
-        y = np.repeat(np.arange(classes), count)
-        noise = draw.normal(size=(len(y), *_SHAPE))
-        arrays |= {f"x_{half}": (means[y] + noise).astype(np.float32), f"y_{half}": y}
-    np.savez(path, **arrays)
-    return path
+def _dense(layers, classes):
+    """Return a network of dense layers of 32 units."""
+    hidden = []
+    for widths in pairwise([64, *[32] * layers]):
+        layer = nn.Sequential(nn.Linear(*widths), nn.ReLU())
+        hidden.append(layer)
+    return nn.Sequential(*hidden, nn.Linear(32, classes))

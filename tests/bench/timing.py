@@ -8,9 +8,8 @@ import os
 import platform
 import re
 import statistics
-import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -26,15 +25,6 @@ def interleaved(actions, repeats):
             if turn >= 0:
                 times[name].append(time.process_time() - start)
     return {name: statistics.median(taken) for name, taken in times.items()}
-
-
-@contextmanager
-def scratch():
-    """Give a new folder in `runs`, and not in the system's, which may lie in memory."""
-    runs = Path("runs")
-    runs.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=runs) as folder:
-        yield Path(folder)
 
 
 def machine():

@@ -101,21 +101,3 @@ def test_a_tail_with_dropout_is_retrained_and_tested_as_a_plain_loop_does(featur
     table = np.zeros((4, 4), dtype=int)
     np.add.at(table, (TEST[1].numpy(), predictions(plain, TEST[0])), 1)
     assert np.abs(found.counts[str(feature)].table - table).sum() <= 2
-
-
-def test_a_network_s_own_output_is_that_of_eval_mode():
-    model = trained()
-    found = probe.analyze(
-        {2: model},
-        TRAIN,
-        TEST,
-        tasks=TASKS,
-        features=["4"],
-        readouts=("ncm",),
-    )
-    predicted = np.array(predictions(copy.deepcopy(model), TEST[0]))
-    right = [
-        float((predicted == TEST[1].numpy())[np.isin(TEST[1], task)].mean())
-        for task in TASKS
-    ]
-    np.testing.assert_allclose(found.R.values[2], right, atol=1e-12)

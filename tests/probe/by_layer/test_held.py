@@ -11,7 +11,6 @@ from probe import Analysis, load, predictions
 from probe.errors import InputError
 from probe.results.analysis import note_sentences
 from probe.tables.folder import Saved, write_folder
-from probe.tables.table_file import new_table
 from tests.probe.by_layer.nets import FEATURES
 
 
@@ -60,23 +59,6 @@ def test_a_description_that_does_not_fit_the_arrays_is_told(
     write_folder(folder, Saved(kind="cake", tables=saved.tables))
     with pytest.raises(InputError, match="'cake'"):
         load(folder)
-
-
-def test_a_note_counts_the_runs_of_every_order_and_seed() -> None:
-    runs = [
-        {
-            "learner": "er",
-            "order": o,
-            "seed": s,
-            "note": "odd",
-        }
-        for o in "ab"
-        for s in (0, 1)
-    ]
-    notes = new_table("notes", ({**run, "tasks_seen": 3} for run in runs))
-    assert [
-        sentence.split(": ")[0].split(", ")[-1] for sentence in note_sentences(notes)
-    ] == ["in 4 runs"]
 
 
 def test_text_html_and_latex_have_a_line_for_each_feature(whole: Analysis) -> None:

@@ -274,20 +274,6 @@ def test_classes_that_are_made_anew_are_compared_by_what_they_compute(
     assert architecture_difference(expected, architecture(build(3.0))) == "its class"
 
 
-def test_the_cuts_of_a_network_fit_another_that_its_class_has_counted() -> None:
-    class Counted(nn.Linear):
-        built = 0
-
-        def __init__(self) -> None:
-            super().__init__(4, 3)
-            type(self).built += 1
-
-    x = torch.randn(6, 4, generator=stream(0))
-    first = cut_each(nn.Sequential(Counted(), nn.Linear(3, 2)), ["0"], x)
-    second = nn.Sequential(Counted(), nn.Linear(3, 2))
-    assert torch.equal(first.of(second).logits(x), second(x))
-
-
 def test_a_module_named_as_a_call_is_found_by_its_own_name() -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     model.register_module("1#1", nn.Tanh())

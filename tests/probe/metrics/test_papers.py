@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from probe.errors import InputError, NotMeasured
-from probe.metrics import chaudhry, deep_shallow, kemker
+from probe.metrics import deep_shallow, kemker
 from probe.metrics.matrix import AccuracyMatrix
 
 R = AccuracyMatrix.square(
@@ -15,14 +15,6 @@ R = AccuracyMatrix.square(
     ]
 )
 ONE = AccuracyMatrix.square([[0.75]])
-CHAUDHRY = AccuracyMatrix.square(
-    [
-        [0.7, 0.0, 0.0, 0.0],
-        [0.8, 0.9, 0.0, 0.0],
-        [0.6, 0.9, 0.9, 0.0],
-        [0.5, 0.9, 0.9, 0.9],
-    ]
-)
 # In tenths; what neither reads is above the diagonal, and row 2 below it.
 A = AccuracyMatrix.square(
     np.array(
@@ -44,13 +36,6 @@ A_STAR = AccuracyMatrix.square(
     )
     / 10
 )
-
-
-def test_intransigence_is_against_the_diagonal_of_the_reference():
-    table = np.tril(np.full((4, 4), 0.5), -1) + np.diag([0.9, 0.7, 0.8, 1.0])
-    reference = AccuracyMatrix.square(table)
-    each = [chaudhry.intransigence(CHAUDHRY, reference, k) for k in (1, 2, 3, 4)]
-    assert each == pytest.approx([0.2, -0.2, -0.1, 0.1])
 
 
 def test_deep_and_shallow_forgetting_and_the_gap_have_the_values_worked_out_by_hand():

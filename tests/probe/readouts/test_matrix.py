@@ -381,16 +381,6 @@ def test_a_wide_value_of_unknown_origin_is_projected_alike_unless_its_axis_is_se
         torch.testing.assert_close(found[0], value.mean(1))
 
 
-def test_a_wide_map_of_unknown_origin_is_projected():
-    """Its shape tells nothing: the channels of (B, 8, 12, 12) may be the last 12."""
-    model = Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), LINE)
-    x = torch.randn(9, 8, 12, 8)
-    found = feature_matrices(cut_each(model, ["turn"], x), x, pooling=MEAN)["turn"]
-    value = outputs(model, ["turn"], x)["turn"]
-    projected = Layout(shape=(8, 8, 12), projected=512).rows(value)
-    torch.testing.assert_close(found[0], projected)
-
-
 def test_channels_that_are_last_stay_last_through_reshapes():
     """As in a block of a Swin transformer: (B, H, W, C), in between (B, H W, C)."""
 

@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -176,10 +177,10 @@ def test_a_task_of_which_nothing_is_said_is_in_no_mean():
         "verdict",
     ]
     is_of_two = shares["task_position"].eq(2)
-    of_two = shares[is_of_two][columns].values.tolist()
-    means = shares[~is_of_two][columns].values.tolist()
+    of_two = shares[is_of_two][columns].reset_index(drop=True)
+    means = shares[~is_of_two][columns].reset_index(drop=True)
     assert len(means) == 3
-    assert of_two == means
+    pd.testing.assert_frame_equal(of_two, means, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

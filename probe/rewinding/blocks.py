@@ -148,7 +148,12 @@ def _block_of(key: Attribute, blocks: Blocks, model: nn.Module) -> str:
 
 
 def _block_around(name: str, blocks: Blocks) -> str | None:
-    """Return the block of the smallest module around a name that has tensors, if it is one."""
+    """Return the block of the smallest module around a name that has tensors, if it is one.
+
+    >>> blocks = {"first": ("conv1.weight",), "tenth": ("conv10.weight",)}
+    >>> _block_around("conv1.task", blocks)
+    'first'
+    """
     path = name.rpartition(".")[0]
     block_of = {name: block for block, names in blocks.items() for name in names}
     while path:

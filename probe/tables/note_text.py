@@ -80,8 +80,8 @@ def without_decimals(note: str) -> str:
 def ranged(notes: Iterable[str]) -> str:
     """Merge notes that differ only in decimal fractions into one, with the range of each fraction.
 
-    >>> ranged(["loss 1.60, 60 classes", "loss 0.30, 60 classes"])
-    'loss 0.30 to 1.60, 60 classes'
+    >>> ranged(["loss 12.60, 60 classes", "loss 9.30, 60 classes"])
+    'loss 9.30 to 12.60, 60 classes'
     """
     first, *others = dict.fromkeys(notes)
     columns = zip(*map(_DECIMAL.findall, (first, *others)), strict=True)

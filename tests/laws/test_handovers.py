@@ -209,6 +209,14 @@ def test_units_are_compared_on_examples_of_the_earlier_task(monkeypatch):
     assert all((row == data[0][data[1] < 2]).all(1).any() for row in x)
 
 
+def test_causes_of_one_network_speak_of_it_however_often_it_is_probed():
+    data = points(60)
+    measured = probe.Measure(readouts=["ncm"], seeds=3)
+    networks = {1: network(), 2: network()}
+    found = analyzed(networks, data, data, readouts=measured)
+    assert set(found.causes()["scope"]) == {"network"}
+
+
 def test_a_study_draws_tails_by_the_rule_of_its_retraining():
     raw = {
         **toy.RAW,

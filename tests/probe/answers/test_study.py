@@ -207,6 +207,20 @@ def test_each_withheld_verdict_is_a_doubt_with_its_reason(verdict):
     assert f"in doubt at conv2: {WITHHELD[verdict]}" in result.belief
 
 
+def test_networks_that_predict_one_class_are_counted_in_every_order():
+    measured = rows(orders=2, seeds=3)
+    note = {
+        "learner": "ft",
+        "seed": 0,
+        "tasks_seen": 2,
+        "note": "it predicts class 1 for every test example",
+    }
+    result = answer(measurements=measured, notes=new_table("notes", [note]))
+    networks = 2 * 3 * measured["tasks_seen"].nunique()
+    said = f"1 of {networks} networks predict one class for all examples"
+    assert said in result.belief
+
+
 def test_without_causes_or_controls_the_answer_says_so():
     result = answer()
     assert "not measured" in headline(result)

@@ -46,6 +46,8 @@ def test_a_name_and_a_hash_serve_as_the_data_do(tmp_path):
     assert analyzed(named, examples(), examples(60, 1)).equals(analyzed(kept))
     with pytest.raises(InputError, match="those that own_nets:load gives: give them"):
         analyzed(named)
+    with pytest.raises(InputError, match="are needed"):
+        analyzed(kept, None, examples(60, 1))
     for wrong in (
         lambda: analyzed(named, examples(), examples(66, 1)),
         lambda: recorded(named, seed=2, train=examples(66)),

@@ -20,6 +20,7 @@ import pytest
 import probe
 from probe.results.run_directory import read_plan
 from probe.results.tables import write_tables
+from tests.probe.results.test_explanation import check_cells
 
 STORED = Path(__file__).with_name("doubts.tar.xz")
 
@@ -67,6 +68,11 @@ def test_a_task_aware_learner_is_compared_with_controls_under_its_head(root):
         last = last.query("tasks_seen == tasks_seen.max()")
         accuracy = last.groupby("seed")["is_right"].mean().mean()
         assert by_quantity.loc[quantity, "value"] == pytest.approx(accuracy, abs=1e-12)
+
+
+@pytest.mark.parametrize("quantity", ["missing", "above_floor"])
+def test_a_task_aware_learner_is_explained_with_controls_under_its_head(root, quantity):
+    check_cells(root, ("aware", "linear", "output"), quantity)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,17 @@ def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
         assert np.isnan(matrices.ceiling(learner, "conv2", "linear")).all() == none
 
 
+def test_controls_stand_beside_the_orders_that_a_learner_has():
+    missing = (ROWS["learner"] == "er") & (ROWS["order"] == "b")
+    layer = ("er", "conv1", "linear")
+    ceilings = [Matrices(ROWS).ceiling(*layer)]
+    for rows in (ROWS[~missing], ROWS[ROWS["order"] != "b"]):
+        ceilings.append(Matrices(rows).ceiling(*layer))
+    every, unfinished, first = ceilings
+    np.testing.assert_array_equal(unfinished, first)
+    assert (every != first).any()
+
+
 def with_row(**cells):
     return pd.concat([ROWS, ROWS[:1].assign(**cells)], ignore_index=True)
 

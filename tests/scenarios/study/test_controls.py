@@ -69,17 +69,6 @@ def test_without_the_last_task_it_is_the_network_before_that_task(predictions, j
     np.testing.assert_array_equal(predictions.right[row], predictions.right[before])
 
 
-def test_selectivity_is_what_the_run_reaches_beyond_permuted_labels(
-    grown, predictions, jobs
-):
-    row = predictions.at_end(jobs[0], "hidden1", "linear")
-    reached = np.average(predictions.accuracy[row], weights=SIZES)
-    here = {"learner": "finetune", "feature": "hidden1", "quantity": "selectivity"}
-    [selectivity] = rows(grown[0], "controls", **here)
-    expected = reached - predictions.control[row]
-    assert float(selectivity["value"]) == pytest.approx(expected, abs=1e-12)
-
-
 @pytest.mark.parametrize("feature", ["hidden1", "output"])
 def test_the_exclusion_difference_is_that_of_the_rows(
     grown, predictions, jobs, feature

@@ -64,11 +64,11 @@ def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
 
 def test_controls_stand_beside_the_orders_that_a_learner_has():
     missing = (ROWS["learner"] == "er") & (ROWS["order"] == "b")
-    layer = ("er", "conv1", "linear")
-    ceilings = [Matrices(ROWS).ceiling(*layer)]
-    for rows in (ROWS[~missing], ROWS[ROWS["order"] != "b"]):
-        ceilings.append(Matrices(rows).ceiling(*layer))
-    every, unfinished, first = ceilings
+    of_a = ROWS[ROWS["order"] != "b"]
+    every, unfinished, first = (
+        Matrices(rows).ceiling("er", "conv1", "linear")
+        for rows in (ROWS, ROWS[~missing], of_a)
+    )
     np.testing.assert_array_equal(unfinished, first)
     assert (every != first).any()
 

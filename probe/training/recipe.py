@@ -138,7 +138,12 @@ class Recipe:
         return self.iterations or self.epochs * len(ends)
 
     def epochs_on(self, examples: int) -> int:
-        """Return the number of epochs of a training on N examples, the last perhaps a part."""
+        """Return the number of epochs of a training on N examples, the last perhaps a part.
+
+        >>> half = Recipe(iterations=4, batch_size=2, patience=1, validation=0.5)
+        >>> half.epochs_on(8)
+        2
+        """
         ends = batch_ends(examples - self.held_out(examples), self.batch_size)
         return ceil(self.steps(examples) / len(ends))
 

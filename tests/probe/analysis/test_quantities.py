@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from probe.analysis.intervals import Estimate, mean_of, mean_over_examples
-from probe.analysis.quantities import Terms, quantities, within_range
+from probe.analysis.intervals import mean_of, mean_over_examples
+from probe.analysis.quantities import Terms, quantities
 from probe.analysis.variance import Design
 
 TASKS = np.repeat([0, 1, 2], [20, 40, 30])
@@ -109,16 +108,3 @@ def test_no_interval_of_a_difference_leaves_what_is_possible():
     ceiling[1] = False
     got = table(ceiling=ceiling)["missing", None]
     assert got.value < got.high == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "least", "most"),
-    [
-        ("floor", 0, 1),
-        ("own", -1, 1),
-        ("missing_drift", -2, 2),
-    ],
-)
-def test_an_interval_ends_where_its_sum_of_accuracies_does(name, least, most):
-    clipped = within_range(name, Estimate(value=0.5, low=-9, high=9, seeds=1))
-    assert (clipped.low, clipped.high) == (least, most)

@@ -58,6 +58,16 @@ def test_answers_are_written_as_markdown_and_as_json(tmp_path):
         show_report([a, other], tmp_path / "both.json")
 
 
+def test_each_run_goes_further_by_its_own_command(tmp_path, monkeypatch):
+    next_of = "probe.results.run_directory.next_of"
+    monkeypatch.setattr(next_of, lambda root: f"probe diff {root.name}")
+    folders = [folder_of(tmp_path, name, 0.03) for name in "ab"]
+    show_report(folders, tmp_path / "both.json")
+    written = json.loads((tmp_path / "both.json").read_text())
+    for name, (answer,) in written.items():
+        assert answer["next"].endswith(f" {name}")
+
+
 def test_a_limit_that_is_broken_is_told(tmp_path, capsys):
     a = folder_of(tmp_path, "a/run", 0.03)
     b = folder_of(tmp_path, "b/run", 0.08)

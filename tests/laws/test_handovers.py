@@ -291,7 +291,7 @@ def test_intervals_include_the_task_just_learned_and_only_later_ones_are_pale():
     assert [cell.tone for cell in _matrix(R).cells[2]] == [0, 0, None]
 
 
-def test_the_ceiling_is_the_last_row_of_the_offline_network():
+def test_a_ceiling_is_the_last_row_of_the_same_layer_offline():
     low = LEVELS[LEVELS["learner"] == "offline"].assign(
         tasks_seen=0,
         value=0.1,
@@ -302,4 +302,8 @@ def test_the_ceiling_is_the_last_row_of_the_offline_network():
         lines = chain.from_iterable(axes.lines for axes in figure.axes)
         return [line.get_ydata().tolist() for line in lines if line.is_dashed()]
 
-    assert dashed(COURSES, LEVELS, low) == dashed(COURSES, LEVELS) != []
+    ceilings = dashed(COURSES, LEVELS)
+    assert dashed(COURSES, LEVELS, low) == ceilings
+    # That of conv1 is at the same depth.
+    renamed = COURSES.replace({"feature": {"conv1": "block1"}})
+    assert 0 < len(dashed(renamed, LEVELS)) < len(ceilings)

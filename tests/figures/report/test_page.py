@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from figures.lines import SHADES, layer_appearances
+from figures.lines import layer_appearances
 from figures.report.page import report, write_report
 from figures.report.questions import sections
 from figures.report.views import Chart, ChartPoint, ReportFigure
@@ -141,7 +141,7 @@ def test_each_task_is_followed_from_when_it_was_learned() -> None:
 def test_lines_of_two_layers_have_the_shades_that_are_furthest_apart() -> None:
     page = report({"toy": study(measurements=with_layers())}, {})
     drawn = re.findall(r'">(\w+)</text><g class="s(\d)">', page)
-    assert drawn == [("conv1", "0"), ("conv2", str(len(SHADES) - 1))]
+    assert drawn == [("conv1", "0"), ("conv2", "6")]
 
 
 @pytest.mark.parametrize("part", ["feature != 'conv2'", "tasks_seen < 3"])

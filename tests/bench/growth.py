@@ -35,8 +35,10 @@ def growth(repeats):
             analyses[str(n)] = _analysis(**size)
         times = interleaved(analyses, repeats)
         _, middle, large = times.values()
-        growing = math.log(large / middle)
-        exponent = growing / math.log(sizes[2] / sizes[1])
+        exponent = math.log(
+            large / middle,
+            sizes[2] / sizes[1],
+        )
         seconds = (f"{each:.1f}" for each in times.values())
         yield axis, ", ".join(times), *seconds, f"{exponent:.2f}"
 

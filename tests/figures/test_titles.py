@@ -33,8 +33,9 @@ from tests.figures.invented import note, notes as notes_of
 def test_notes_on_trainings_are_doubts_about_the_learners_that_are_drawn(
     text, sentences
 ):
-    notes = notes_of(*(note("ewc", text, seed=seed) for seed in (0, 1)))
-    assert doubts(notes, {"ewc": "EWC"}) == sentences
+    notes = notes_of(note("ewc", text), note("ewc", text))
+    for runs in ({"seed": [0, 1]}, {"order": ["a", "b"]}):
+        assert doubts(notes.assign(**runs), {"ewc": "EWC"}) == sentences
     assert doubts(notes, {"er": "ER"}) == []
 
 

@@ -216,9 +216,8 @@ def test_networks_that_predict_one_class_are_counted_in_every_order():
         "note": "it predicts class 1 for every test example",
     }
     result = answer(measurements=measured, notes=new_table("notes", [note]))
-    networks = 2 * 3 * measured["tasks_seen"].nunique()
-    said = f"1 of {networks} networks predict one class for all examples"
-    assert said in result.belief
+    # After 0 to 3 tasks.
+    assert "1 of 24 networks predict one class for all examples" in result.belief
 
 
 def test_without_causes_or_controls_the_answer_says_so():

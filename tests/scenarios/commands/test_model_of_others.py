@@ -114,5 +114,4 @@ def test_head_and_output_of_a_recording_are_those_of_its_measurement(
     assert _last(found["model"]) == pytest.approx(_last(rec.R))
     assert next_of(cwd / "out").endswith(f" --new archs:new {suggested}")
     assert probe(f"{line} --head single --out other")[0] == 0
-    again = read_table(cwd / "other" / "measurements.csv", "measurements")
-    assert "single" in set(again["head"])
+    assert "single" in (cwd / "other" / "measurements.csv").read_text()

@@ -4,6 +4,7 @@ import json
 import pickle
 import re
 from copy import deepcopy
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,9 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 import probe
+from probe.before_after.setting import Setting
 from probe.errors import InputError
+from probe.rewinding.parts import Parts
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from tests.probe.before_after.conftest import (
@@ -81,6 +84,13 @@ def test_pieces_add_up_to_what_was_lost_in_a_block_too(before, after, result):
     assert set(result.inside("1.1")["feature"]) > {"1.1.running_mean", "1.1.weight"}
     with pytest.raises(InputError, match="nowhere"):
         result.inside("nowhere")
+
+
+def test_a_tenth_layer_is_no_part_of_the_first():
+    names = ("1.weight", "10.weight", "1.bias")
+    setting = SimpleNamespace(blame=lambda parts: parts.blocks)
+    opened = Setting.opened(setting, Parts(blocks={"all": names}), "1")
+    assert opened["rest"] == ("10.weight",)
 
 
 def test_what_each_example_lost_averages_to_what_each_block_cost(before, after, result):

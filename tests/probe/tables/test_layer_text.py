@@ -85,22 +85,6 @@ def retained_of(layer):
     return retained({row.quantity: row for row in over_all.itertuples()})
 
 
-def test_what_is_forgotten_never_learned_or_neither():
-    neither = verdicts(*INTACT)
-    assert set(neither.values()) == {"no"}
-    forgot = verdicts(layer("conv3", FORGOTTEN, 0.9))
-    assert [name for (_, name), verdict in forgot.items() if verdict == "yes"] == [
-        "below_ceiling",
-        "forgets",
-    ]
-    never = verdicts(layer("conv3", (0.9, 0.8, 0.7, 0.6)))
-    assert [name for (_, name), verdict in never.items() if verdict == "yes"] == [
-        "below_ceiling",
-        "learns_less",
-        "loses_plasticity",
-    ]
-
-
 def test_what_cannot_be_retained_has_its_reason():
     """What has too little room to retain may still fall below the ceiling."""
     below = layer("conv3", (0.2, 0.2, 0.2, 0.5), 0.9)

@@ -1,13 +1,13 @@
 """An analysis as a good engineer writes it in an afternoon: the yardstick for speed.
 
 For a chain of layers: the values of all layers in one pass a network and channels-last,
-torch's L-BFGS and fused Adam, and every set of layers put back by `load_state_dict`.
-It has no intervals, and no checks of what it receives.
+torch's L-BFGS and fused Adam, and every set of layers put back by a recursion over the
+layers. It has no intervals, and no checks of what it receives.
 """
 
 import copy
 import math
-from itertools import combinations
+from collections import Counter
 
 import torch
 from torch import nn
@@ -15,8 +15,8 @@ from torch.nn import functional
 
 SIZE = 500  # images of a batch
 WIDTH = 512  # values of a layer that a readout receives, as in the product
-# The worst of 32 fits to layers of `analysis.SUBJECTS` then is 0.0015 of the minimum above it;
-# that of the product's, 0.0017.
+# The worst of 33 fits to layers of `analysis.SUBJECTS` then is 0.0015 of the minimum above it,
+# and the median 0.0001; of the product's, 0.0029 and 0.0004.
 TOLERANCE = 2e-6
 
 
@@ -89,24 +89,33 @@ def _logistic(values, y):
 @torch.no_grad()
 def causes(before, after, test):
     """Return the accuracy that putting back each layer returns, a mean over all orders."""
+    x, y = test
+    correct = Counter()
+    for images, labels in zip(x.split(SIZE), y.split(SIZE), strict=True):
+        for chosen, output in _outputs(before, after, _channels_last(images)):
+            correct[chosen] += int((output.argmax(1) == labels).sum())
     count = len(after)
-    network = copy.deepcopy(after).to(memory_format=torch.channels_last)
-    old, new = before.state_dict(), after.state_dict()
-    names = [name for name, _ in after.named_children()]
     shares = [0.0] * count
-    for size in range(count + 1):
-        for chosen in combinations(range(count), size):
-            prefixes = tuple(f"{names[layer]}." for layer in chosen)
-            restored = {key: old[key] for key in old if key.startswith(prefixes)}
-            network.load_state_dict(new | restored)
-            accuracy = _accuracy(network, *test)
-            for layer in range(count):
-                if layer in chosen:
-                    shares[layer] += accuracy / (size * math.comb(count, size))
-                else:
-                    rest = (count - size) * math.comb(count, size)
-                    shares[layer] -= accuracy / rest
+    for chosen, number in correct.items():
+        accuracy = number / len(y)
+        size = len(chosen)
+        for layer in range(count):
+            if layer in chosen:
+                shares[layer] += accuracy / (size * math.comb(count, size))
+            else:
+                rest = (count - size) * math.comb(count, size)
+                shares[layer] -= accuracy / rest
     return shares
+
+
+def _outputs(before, after, value, layer=0, chosen=()):
+    """Yield every set of layers that are put back, with the output; beginnings are shared."""
+    if layer == len(after):
+        yield chosen, value
+        return
+    put_back = (*chosen, layer)
+    yield from _outputs(before, after, before[layer](value), layer + 1, put_back)
+    yield from _outputs(before, after, after[layer](value), layer + 1, chosen)
 
 
 @torch.no_grad()

@@ -75,7 +75,7 @@ SUBJECTS = {
 
 def analyses(repeats):
     """Seconds of ours and the afternoon's, and their ratio."""
-    yield "network", "linear", "causes", "linear, causes", "retraining"
+    yield "network", "linear", "causes", "retraining"
     for title, subject in SUBJECTS.items():
         actions = _actions(*subject)
         cells = []
@@ -88,7 +88,7 @@ def analyses(repeats):
 
 
 def _actions(build, shape, training, testing):
-    """Return pairs of ours and the afternoon's: readouts, causes, both, retraining."""
+    """Return pairs of ours and the afternoon's: readouts, causes, retraining."""
     train = _images(shape, training)
     test = _images(shape, testing)
     networks, joint = _networks(build, train)
@@ -100,17 +100,6 @@ def _actions(build, shape, training, testing):
         mask = torch.isin(test.y, torch.tensor(classes))
         by_task.append((test.x[mask], test.y[mask]))
 
-    def analyze(measure):
-        probe.analyze(
-            networks,
-            train,
-            test,
-            TASKS,
-            features,
-            offline=joint,
-            readouts=measure,
-        )
-
     def readouts():
         afternoon.readouts([*networks.values(), joint], train, test, TASKS)
 
@@ -118,19 +107,23 @@ def _actions(build, shape, training, testing):
         for t in range(1, len(TASKS)):
             afternoon.causes(networks[t], last, by_task[t - 1])
 
-    def both():
-        readouts()
-        causes()
-
-    alone = Measure(readouts=["linear"], hybrids=0, inherited=False)
+    analyze = partial(
+        probe.analyze,
+        networks,
+        train,
+        test,
+        TASKS,
+        features,
+        offline=joint,
+        readouts=Measure(readouts=["linear"], hybrids=0, inherited=False),
+    )
     ours = [
-        partial(analyze, alone),
+        analyze,
         partial(probe.causes, trained, by_task, features=features),
-        partial(analyze, ["linear"]),
         partial(probe.partial_retrain, last, features, train, test, TASKS, RECIPE),
     ]
     retraining = partial(afternoon.retraining, last, train, test, RECIPE)
-    return zip(ours, [readouts, causes, both, retraining], strict=True)
+    return zip(ours, [readouts, causes, retraining], strict=True)
 
 
 def _images(shape, n):

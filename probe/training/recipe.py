@@ -186,7 +186,7 @@ class RecipeChanges:
         ...     batch_size=8, epochs=2)
         True
         """
-        if self.epochs and not self.iterations:
+        if self.epochs:
             recipe = replace(recipe, iterations=None)
         return replace(
             recipe, **{k: v for k, v in asdict(self).items() if v is not None}

@@ -106,14 +106,11 @@ def test_only_files_as_they_were_count_as_checked(tmp_path):
     path = tmp_path / "a.npz"
     written(path)
 
-    def checked(data, change=lambda: None):
-        before = Location().now(data)
-        change()
-        return before.now(data).checked
-
-    assert checked(str(path))
-    assert not checked(str(path), path.touch)
-    assert not checked("digits")
+    before = Location().now(str(path))
+    assert before.now(str(path)).checked
+    path.write_bytes(b"")
+    assert not before.now(str(path)).checked
+    assert not Location().now("digits").checked
 
 
 def test_nothing_is_written_that_could_not_be_read(tmp_path):

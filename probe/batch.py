@@ -259,6 +259,27 @@ def like(form: AnyValue, parts: Iterable[Tensor]) -> AnyValue:
     return mapped(form, lambda _: next(remaining))
 
 
+def joined(values: Iterable[AnyValue]) -> list[AnyValue]:
+    """Join the examples of values that have the same types and shapes.
+
+    >>> [x.shape for x in joined([torch.zeros(2, 3), torch.zeros(1, 3), torch.zeros(1, 4)])]
+    [torch.Size([3, 3]), torch.Size([1, 4])]
+
+    Args:
+        values: The values, each tensor (n, ...).
+
+    Returns:
+        A value for each form, by its first occurrence.
+    """
+    by_form: dict[str, list[AnyValue]] = {}
+    for value in values:
+        by_form.setdefault(kinds(first(value, 0)), []).append(value)
+    return [
+        like(same[0], map(torch.cat, zip(*map(tensors, same), strict=True)))
+        for same in by_form.values()
+    ]
+
+
 def arranged(value: Value, form: Value) -> Value:
     """Reorder the tensors of a value to match another value.
 

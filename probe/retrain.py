@@ -38,6 +38,7 @@ from probe.tables.note_text import by_feature
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, assign_tasks
 from probe.training.evaluation import (
+    TESTED_AGAIN,
     SelectedOutputs,
     check_outputs,
     outputs_of,
@@ -480,7 +481,7 @@ def _check_batches(called: Model, test: AnyExamples, classes: int) -> None:
     ):
         logits = partial(called.class_call, network)
         check_outputs(logits, test)
-        predict_each(logits, test, classes, {}, check=True)
+        predict_each(logits, test, classes, {}, check=TESTED_AGAIN)
 
 
 def _arrange(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:

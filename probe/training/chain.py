@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
+from probe.batch import Value, gather
+from probe.examples import Labeled
 from probe.modules import trained_of
 from probe.training.chain_layers import (
     Link,
@@ -22,14 +24,15 @@ from probe.training.chain_layers import (
     dense,
     elementwise,
     flatten,
+    is_small,
     windows,
 )
 from probe.training.evaluation import SelectedOutputs
 from probe.training.memory_format import channels_last
-from probe.training.recipe import Precision
+from probe.training.recipe import Recipe
 
-# Layers of a chain. The passes of the first five are written out; each of the others
-# builds a graph of autograd.
+# Layers of a chain. The passes of the first five are written out; pooling builds a graph
+# of autograd. With more such layers, a chain would gain nothing: docs/speed.md.
 _KINDS = {
     nn.Linear,
     nn.Conv2d,
@@ -38,17 +41,6 @@ _KINDS = {
     nn.Flatten,
     nn.MaxPool2d,
     nn.AvgPool2d,
-    nn.Identity,
-    nn.Dropout,
-    nn.Dropout2d,
-    nn.BatchNorm1d,
-    nn.BatchNorm2d,
-    nn.LayerNorm,
-    nn.LeakyReLU,
-    nn.ELU,
-    nn.GELU,
-    nn.SiLU,
-    nn.Sigmoid,
 }
 
 
@@ -178,8 +170,8 @@ class Chain:
 
 
 @contextmanager
-def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
-    """Prepare a model that is a chain of layers for training passes, within the block.
+def chained(model: nn.Module, data: Labeled, recipe: Recipe) -> Iterator[Chain | None]:
+    """Prepare a model that is a chain of small layers for training passes, within the block.
 
     Within the block, the model's `forward` runs a `Chain`: layers whose gradients are
     computed by formulas into memory that is used again, which is faster on a CPU than
@@ -189,17 +181,24 @@ def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
 
     Args:
         model: The model.
-        precision: The precision of the training.
+        data: The examples, on the model's device.
+        recipe: The settings of the training.
 
     Yields:
         The chain; None for any other model, which trains by autograd.
     """
     inner = model.network if isinstance(model, SelectedOutputs) else model
-    if type(inner) is not nn.Sequential or precision != "fp32" or not _is_chain(inner):
+    is_fp32 = recipe.precision == "fp32"
+    if type(inner) is not nn.Sequential or not is_fp32 or not _is_chain(inner):
         yield None
         return
-    data_of_parameter = {p: p.data for p in inner.parameters()}
-    for p in data_of_parameter:
+    size = min(recipe.batch_size, len(data))
+    batch = torch.arange(size, device=data.y.device)
+    if not _are_small(_layers(inner), gather(data.x, batch)):
+        yield None
+        return
+    memory = {p: p.data for p in inner.parameters()}
+    for p in memory:
         p.data = channels_last(p.data)
     passes = Chain(inner)
     inner.forward = passes.forward  # type: ignore[method-assign]
@@ -207,15 +206,28 @@ def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
         yield passes
     finally:
         del inner.forward
-        for p, data in data_of_parameter.items():
-            p.data = data.copy_(p.data)
+        for p, kept in memory.items():
+            p.data = kept.copy_(p.data)
             p.grad = None if p.requires_grad else p.grad
 
 
 def _layers(model: nn.Module) -> list[nn.Module]:
     """Return the layers of nested `nn.Sequential`s in order."""
     modules = model.named_modules(remove_duplicate=False)
-    return [module for _, module in modules if type(module) is not nn.Sequential]
+    inert = (nn.Sequential, nn.Identity)
+    return [module for _, module in modules if type(module) not in inert]
+
+
+@torch.no_grad()
+def _are_small(layers: list[nn.Module], x: Value) -> bool:
+    """Return whether all convolutions are small for inputs like x, (B, ...)."""
+    for layer in layers:
+        if not isinstance(x, Tensor):
+            return False
+        if isinstance(layer, nn.Conv2d) and not is_small(layer, x):
+            return False
+        x = layer(x)
+    return True
 
 
 def _is_trained(layer: nn.Module) -> bool:
@@ -230,7 +242,7 @@ def _is_chain(model: nn.Sequential) -> bool:
     are on the CPU, are all float32 or all float64, and share no memory.
     """
     layers = _layers(model)
-    if not {*map(type, layers)} <= _KINDS or _masks_images(layers):
+    if not {*map(type, layers)} <= _KINDS:
         return False
     parameters = list(model.parameters())
     used = list[nn.Parameter]()
@@ -245,19 +257,6 @@ def _is_chain(model: nn.Sequential) -> bool:
     is_plain = all(type(p) is nn.Parameter and p.is_cpu for p in parameters)
     is_plain &= types in ({torch.float32}, {torch.float64})
     return is_plain and _is_trained(model) and _bare(model)
-
-
-def _masks_images(layers: list[nn.Module]) -> bool:
-    """Return whether a dropout comes before any flattening, so that it masks images.
-
-    The masks follow the order of the images in memory, which a chain changes.
-    """
-    for layer in layers:
-        if isinstance(layer, nn.Flatten | nn.Linear):
-            return False
-        if isinstance(layer, nn.Dropout):
-            return True
-    return False
 
 
 def _bare(model: nn.Module) -> bool:

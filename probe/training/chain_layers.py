@@ -17,9 +17,9 @@ from probe.batch import Transform
 Gradients = Mapping[Any, Tensor]
 """The tensors for the gradients, by parameter; frozen parameters have none."""
 
-# Numbers in the windows of a convolution, above which torch's kernels are faster:
-# docs/speed.md.
-_MOST = 2**19
+# Numbers in the windows of a convolution, or three times those in its outputs, above
+# which a chain gains nothing: docs/speed.md.
+_MOST = 3 * 2**16
 
 
 class Link(NamedTuple):
@@ -72,21 +72,30 @@ def dense(
     return Link(forward, backward)
 
 
-def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
-    """Return the link of a convolution: one product of its weights and the windows of the image.
+def is_small(module: nn.Conv2d, x: Tensor) -> bool:
+    """Return whether a convolution is plain, and its windows and outputs hold few numbers.
 
     Args:
         module: The convolution.
         x: A batch like its inputs, (B, C, H, W).
+    """
+    pixels = math.prod(_output_shape(module, x)[:3])
+    numbers = max(module.weight[0].numel(), 3 * module.out_channels)
+    return 0 < pixels * numbers <= _MOST
+
+
+def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link:
+    """Return the link of a convolution: one product of its weights and the windows of the image.
+
+    Args:
+        module: The convolution, see `is_small`.
+        x: A batch like its inputs, (B, C, H, W).
         gradients: The memory of the parameters' gradients.
 
     Returns:
-        The link, None for convolutions that are not plain or whose windows hold too
-        many numbers.
+        The link.
     """
     shape = _output_shape(module, x)
-    if not 0 < math.prod(shape[:3]) * module.weight[0].numel() <= _MOST:
-        return None
     rows, drows, cutting = _windows(module, x)
     # The weights as a matrix (O, D), with memory for its gradient.
     weight = module.weight.detach().permute(0, 2, 3, 1)

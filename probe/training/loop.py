@@ -204,7 +204,7 @@ def fit(
         torch.autocast(data.y.device.type, enabled=False),
         products(recipe.precision),
         mode(model, training=True),
-        chained(model, recipe.precision) if by_scores else nullcontext() as chain,
+        chained(model, data, recipe) if by_scores else nullcontext() as chain,
         nullcontext() if chain else faster_layout(model, data),
         every_global_stream(generator),
     ):

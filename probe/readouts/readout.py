@@ -221,8 +221,8 @@ def entry_of(
         name: The name, perhaps with a number of examples.
         readouts: The readouts that may be named.
 
-    >>> entry_of("linear:20").readout is Linear, entry_of("linear:0"), entry_of("ncm:5")
-    (True, None, None)
+    >>> entry_of("linear:20").steps, entry_of("linear:0"), entry_of("ncm:5")
+    ('ends', None, None)
     """
     parsed = ReadoutName.parse(name)
     entry = readouts.get(parsed.base)

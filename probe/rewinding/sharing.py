@@ -25,7 +25,10 @@ from probe.rewinding.hybrids import Names
 Tested = TypeVar("Tested")
 
 FEW = 8
-"""The number of examples on which shared passes are compared with whole passes: 2 of many tasks."""
+"""The number of examples on which shared passes are compared with whole passes.
+
+Of many tasks there are two each.
+"""
 
 
 @immutable(eq=False)

@@ -87,8 +87,8 @@ def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(
 ):
     run = write(tmp_path, ROWS[ROWS["metric"] == "pra"])
     (run / "figures").mkdir()
-    for name in ("bias", "budget"):
-        (run / "figures" / f"{name}.png").write_bytes(b"of an earlier table")
+    for name in ("bias.png", "bias.txt", "budget.png"):
+        (run / "figures" / name).write_bytes(b"of an earlier table")
     assert [path.name for path in build(run)] == ["depth.png", "depth.svg"]
     assert sorted(contents(run)) == ["depth.png", "depth.svg", "depth.txt", RECORD]
 

@@ -20,9 +20,9 @@ def network(seed):
     return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
 
 
-def compared(*, after=1, has_new=True, **options):
+def compared(*, after=1, knows_new=1, has_new=True, **options):
     labels = [network(seed)(X).argmax(1) for seed in (0, after)]
-    new = (X, labels[1]) if has_new else None
+    new = (X[:70], labels[knows_new][:70]) if has_new else None
     return probe.diff(network(0), network(after), (X, labels[0]), new, **options)
 
 
@@ -40,11 +40,12 @@ def counted_numbers(text):
     [
         {},
         {"has_new": False},
+        {"knows_new": 0},
         {"after": 0},
         {"score": "loss"},
         {"train": (-X, torch.arange(80) % 3)},
     ],
-    ids=["new", "only old", "unchanged", "loss", "train"],
+    ids=["new", "only old", "a fault", "unchanged", "loss", "train"],
 )
 def test_every_number_of_the_answer_is_on_the_first_screen_and_tables_are_whole(
     options, tmp_path
@@ -54,6 +55,8 @@ def test_every_number_of_the_answer_is_on_the_first_screen_and_tables_are_whole(
     screen = text[text.index("<h1>") : text.index("</section>")]
     words = unescape(re.sub("<[^>]*>", " ", screen))
     assert counted_numbers(str(diff.answer)) <= counted_numbers(words)
+    if diff.answer.new:
+        assert "80 old examples · 70 new examples" in unescape(text)
     for sentence in (diff.answer.changed, *diff.answer.meaning, *diff.answer.belief):
         assert sentence in words
     for name in ("remedies", "changes", "content", "causes"):

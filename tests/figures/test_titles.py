@@ -54,8 +54,9 @@ def test_a_doubt_about_a_readout_is_one_about_figures_of_layers_that_draw_it():
         == doubts(notes, {"ewc": "EWC"})
         == []
     )
-    # These two choose their readout themselves.
-    for name, readout in (("time", "linear"), ("depth", "retrain")):
+    # These choose their readout themselves.
+    readouts = {"time": "linear", "depth": "retrain", "budget": "retrain"}
+    for name, readout in readouts.items():
         for of in ("linear", "retrain"):
             row = note(
                 "ewc",

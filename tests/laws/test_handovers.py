@@ -13,6 +13,7 @@ import figures
 import probe
 from figures.report.questions import _matrix
 from figures.tables import StudyTables
+from probe.analysis.statements import MARGIN, STUCK
 from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.store import InMemory, Store
 from probe.by_layer.trained_networks import in_checkpoints
@@ -22,9 +23,10 @@ from probe.cut.cuts import cut_each, split
 from probe.examples import Examples
 from probe.model import Model
 from probe.record.checkpoints import Checkpoints, Run
-from probe.results import run_directory
+from probe.results import causes, run_directory
 from probe.results.job import is_finished
 from probe.rewinding.correspondence import Comparison
+from probe.rewinding.estimates import Estimation
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import assign_tasks
 from probe.training.evaluation import barred_but, predict_each
@@ -214,6 +216,25 @@ def test_causes_of_one_network_speak_of_it_however_often_it_is_probed():
     measured = probe.Measure(readouts=["ncm"], seeds=3)
     found = analyzed({1: network(), 2: network()}, data, data, readouts=measured)
     assert set(found.causes()["scope"]) == {"network"}
+
+
+def test_any_loss_matters_and_an_accuracy_from_its_margin_on(monkeypatch):
+    margins = {}
+
+    def estimation(*, is_accuracy, margin, **others):
+        margins[is_accuracy] = margin
+        return Estimation(is_accuracy=is_accuracy, margin=margin, **others)
+
+    monkeypatch.setattr(causes, "Estimation", estimation)
+    analyzed({1: network(), 2: network()}, points(60), points(60), readouts=["ncm"])
+    assert margins == {True: MARGIN, False: 0}
+
+
+def test_a_joint_training_without_effect_is_noted():
+    idle = probe.Recipe(epochs=2, learning_rate=1e-12)
+    settings = {"offline": "train", "readouts": ["ncm"], "recipe": idle}
+    found = analyzed({2: network()}, points(60), points(60), **settings)
+    assert any("offline" in note and STUCK in note for note in found.notes)
 
 
 def test_a_study_draws_tails_by_the_rule_of_its_retraining():

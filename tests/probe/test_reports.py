@@ -4,7 +4,7 @@ from types import FunctionType, SimpleNamespace
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import probe
 from probe.cut.cuts import cut_each
@@ -13,8 +13,8 @@ from probe.rewinding.attributes import compare_attributes
 from probe.seeding import stream
 
 
-def test_hooks_of_networks_built_twice_are_equal_and_what_they_enclose_counts() -> None:
-    def hooked(gain: float) -> nn.Module:
+def test_hooks_of_networks_built_twice_are_equal_and_what_they_enclose_counts():
+    def hooked(gain):
         net = nn.Linear(2, 2)
         net.register_forward_hook(lambda module, x, y: gain * y)
         return net
@@ -23,8 +23,8 @@ def test_hooks_of_networks_built_twice_are_equal_and_what_they_enclose_counts() 
     assert compare_attributes(hooked(1.0), hooked(2.0))[1] == ["_forward_hooks"]
 
 
-def test_equal_functions_and_objects_that_hold_the_network_are_equal() -> None:
-    def helped() -> nn.Module:
+def test_equal_functions_and_objects_that_hold_the_network_are_equal():
+    def helped():
         net = nn.Linear(2, 2)
         net.act = FunctionType(stream.__code__.replace(), {})
         net.helper = SimpleNamespace(network=net)
@@ -33,14 +33,14 @@ def test_equal_functions_and_objects_that_hold_the_network_are_equal() -> None:
     assert compare_attributes(helped(), helped())[1] == []
 
 
-def test_only_the_outputs_of_a_layer_that_are_read_are_its_feature() -> None:
+def test_only_the_outputs_of_a_layer_that_are_read_are_its_feature():
     class Attends(nn.Module):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
             self.out = nn.Linear(4, 2)
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             return self.out(self.attention(x, x, x)[0].mean(1))
 
     x = torch.randn(6, 3, 4)
@@ -51,16 +51,16 @@ def test_only_the_outputs_of_a_layer_that_are_read_are_its_feature() -> None:
     torch.testing.assert_close(value, model.attention(x, x, x)[0])
 
 
-def test_a_score_of_lists_needs_no_logits_if_blocks_are_patterns() -> None:
+def test_a_score_of_lists_needs_no_logits_if_blocks_are_patterns():
     class Detector(nn.Module):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.box = nn.Linear(3, 4)
 
-        def forward(self, images: list[Tensor]) -> list[dict[str, Tensor]]:
+        def forward(self, images):
             return [{"box": self.box(image)} for image in images]
 
-    def score(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    def score(model, x, y):
         boxes = torch.stack([result["box"] for result in model(list(x))])
         return -(boxes - y).abs().sum(1)
 
@@ -72,7 +72,7 @@ def test_a_score_of_lists_needs_no_logits_if_blocks_are_patterns() -> None:
     assert result.answer.lost.value == pytest.approx(lost, abs=1e-5)
 
 
-def test_a_lazy_network_is_refused_before_it_is_copied() -> None:
+def test_a_lazy_network_is_refused_before_it_is_copied():
     x, y = torch.randn(8, 3), torch.arange(8) % 2
     with pytest.raises(InputError, match=r"weight"):
         probe.diff(nn.Linear(3, 2), nn.LazyLinear(2), (x, y))

@@ -2,14 +2,13 @@
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 SIDE = 6
 WIDTH = 8
 
 
-def pictures(classes: int, train: bool) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def pictures(classes, train):
     """Return noise (N, 6, 6) with a light pixel at the place of its class, and the classes (N,)."""
     random = np.random.default_rng(int(train))
     per_class = 20 if train else 10
@@ -26,13 +25,13 @@ def pictures(classes: int, train: bool) -> tuple[NDArray[np.uint8], NDArray[np.i
 class Body(nn.Module):
     """Pictures (N, 1, 6, 6) to features (N, 8), with batch norm."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.conv = nn.Conv2d(1, 2, 2)
         self.bn = nn.BatchNorm2d(2)
         self.fc1 = nn.Linear(50, WIDTH)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         """Return the features."""
         x = self.conv(x)
         x = torch.relu(self.bn(x))

@@ -1,13 +1,11 @@
 """Hand-made tables of a run: what a report is made of, with numbers that are chosen."""
 
 import math
-from collections.abc import Sequence
 from itertools import chain, product
 from typing import Any
 
 import pandas as pd
 
-from probe.tables.schemas import Tables
 from probe.tables.table_file import all_tables, new_table
 
 T, SEEDS = 3, 5
@@ -15,9 +13,7 @@ LAYERS = ("conv1", "conv2", "output")
 SHARES = {"conv1": 0.05, "conv2": 0.5, "output": 0.2}
 
 
-def stated(
-    feature: str, verdict: str, value: float, statement: str = "forgets", **changes: Any
-) -> dict[str, Any]:
+def stated(feature, verdict, value, statement="forgets", **changes):
     row: dict[str, Any] = {
         "learner": "ft",
         "readout": "linear",
@@ -35,7 +31,7 @@ def stated(
     return row | changes
 
 
-def by_seed(row: dict[str, Any], values: Sequence[float] = ()) -> list[dict[str, Any]]:
+def by_seed(row, values=()):
     """Return the values of a statement's seeds, by default all that of its mean."""
     return [
         row | {"seed": k, "value": x}
@@ -43,9 +39,7 @@ def by_seed(row: dict[str, Any], values: Sequence[float] = ()) -> list[dict[str,
     ]
 
 
-def layer(
-    feature: str, quantity: str, value: float, task_position: int | None = None
-) -> dict[str, Any]:
+def layer(feature, quantity, value, task_position=None):
     return {
         "learner": "ft",
         "readout": "linear",
@@ -61,7 +55,7 @@ def layer(
     }
 
 
-def layers(missing: dict[str, float], room: float = 0.5) -> pd.DataFrame:
+def layers(missing, room=0.5):
     """Return what layers lack, on each task and on all, with a floor so far below the ceiling."""
     found = []
     for feature, lacking in missing.items():
@@ -79,7 +73,7 @@ def layers(missing: dict[str, float], room: float = 0.5) -> pd.DataFrame:
     return new_table("layers", found)
 
 
-def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> pd.DataFrame:
+def rows(learner="ft", orders=2, seeds=SEEDS):
     """Return the accuracies of a learner's output."""
     return new_table(
         "measurements",
@@ -104,7 +98,7 @@ def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> pd.DataFra
     )
 
 
-def with_layers() -> pd.DataFrame:
+def with_layers():
     """Return accuracies of the output, and of layers after each task, with floor and ceiling.
 
     conv2 loses 10 points of a task with each task that follows; conv1 loses nothing.
@@ -167,13 +161,7 @@ def causes(verdicts=("none", "costs", "repairs"), competition=0.0, **cells):
     return new_table("causes", result)
 
 
-def tables(
-    statements: list[dict[str, Any]],
-    missing: dict[str, float],
-    room: float = 0.5,
-    orders: int = 2,
-    **others: pd.DataFrame,
-) -> Tables:
+def tables(statements, missing, room=0.5, orders=2, **others):
     """Return the tables of a run; others: in place of these."""
     seeds = chain.from_iterable(map(by_seed, statements))
     found = {

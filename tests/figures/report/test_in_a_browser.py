@@ -124,3 +124,8 @@ def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(browser, folder)
     assert tip.inner_text().startswith("conv2, task position 3: ")
     page.keyboard.press("Escape")
     assert tip.is_hidden()
+    for _ in range(2):
+        cells.nth(1).evaluate("one => one.removeAttribute('aria-label')")
+    cells.first.focus()
+    page.keyboard.press("ArrowRight")
+    assert tip.inner_text().startswith("conv1, all tasks: ")

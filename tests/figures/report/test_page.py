@@ -8,8 +8,6 @@ from html import escape
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -17,16 +15,18 @@ import pytest
 from figures.lines import layer_appearances
 from figures.report.page import report, write_report
 from figures.report.questions import sections
-from figures.report.views import Chart, ChartPoint, ReportFigure
+from figures.report.views import Chart, ChartPoint
 from probe.answers.study import answers
 from probe.answers.text import with_ends
 from probe.errors import InputError
 from probe.extensions import spread_over
+from probe.tables.schemas import CAUSE_VERDICTS
 from probe.tables.table_file import all_tables, new_table, write_table
 from tests.figures import invented, seen
 from tests.figures.report.hand_made import (
     LAYERS,
     by_seed,
+    causes,
     layer,
     layers,
     stated,
@@ -42,29 +42,29 @@ STATED = [stated("conv2", "yes", 0.3), stated("output", "yes", 0.6)]
 class Page(HTMLParser):
     """All elements of a page, and the texts of styles and scripts."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text):
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.raw: dict[str, list[str]] = {"style": [], "script": []}
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
         self.cdata = tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if self.elements and self.elements[-1][0] in self.raw and self.cdata:
             self.raw[self.elements[-1][0]].append(data)
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         self.cdata = ""
 
 
-def study(**others: Any) -> Any:
+def study(**others):
     return tables(STATED, MISSING, **others)
 
 
-def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
+def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run():
     page = Page(report({"toy": study()}, {}))
     policy = (
         next(
@@ -86,7 +86,7 @@ def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
         assert (attributes.get("href") or "#").startswith("#")
 
 
-def test_names_with_html_in_them_are_text() -> None:
+def test_names_with_html_in_them_are_text():
     found = study()
     evil = {name: table.assign(learner=EVIL) for name, table in found.items()}
     text = report({EVIL: evil}, {})
@@ -96,7 +96,7 @@ def test_names_with_html_in_them_are_text() -> None:
     assert sum(tag == "script" for tag, _ in Page(text).elements) == 2
 
 
-def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() -> None:
+def test_every_control_names_what_it_chooses_and_every_cell_says_its_number():
     page = Page(report({"a": study(), "b": study()}, {}))
     buttons = {(a["name"], a["value"]) for tag, a in page.elements if tag == "button"}
     assert buttons == {("run", ""), ("run", "a"), ("run", "b")}
@@ -112,7 +112,7 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
     ]
 
 
-def drawn(section: str, **others: Any) -> list[ReportFigure]:
+def drawn(section, **others):
     """Return the figures of one section, folded ones last."""
     (found,) = (
         one for one in sections({"toy": study(**others)}) if one.name == section
@@ -120,13 +120,13 @@ def drawn(section: str, **others: Any) -> list[ReportFigure]:
     return [*found.figures, *found.more]
 
 
-def values(figure: ReportFigure) -> dict[str, list[float]]:
+def values(figure):
     return {
         name: [p.value for p in points] for name, points in figure.view.series.items()
     }
 
 
-def test_each_task_is_followed_from_when_it_was_learned() -> None:
+def test_each_task_is_followed_from_when_it_was_learned():
     course, *of_layers = drawn("course", measurements=with_layers())
     assert values(course)["conv2"] == pytest.approx([90, 85, 80])
     assert [figure.title for figure in of_layers] == ["conv1", "conv2"]
@@ -138,19 +138,19 @@ def test_each_task_is_followed_from_when_it_was_learned() -> None:
     ]
 
 
-def test_lines_of_two_layers_have_the_shades_that_are_furthest_apart() -> None:
+def test_lines_of_two_layers_have_the_shades_that_are_furthest_apart():
     page = report({"toy": study(measurements=with_layers())}, {})
     drawn = re.findall(r'">(\w+)</text><g class="s(\d)">', page)
     assert drawn == [("conv1", "0"), ("conv2", "6")]
 
 
 @pytest.mark.parametrize("part", ["feature != 'conv2'", "tasks_seen < 3"])
-def test_one_layer_or_two_tasks_have_no_course(part: str) -> None:
+def test_one_layer_or_two_tasks_have_no_course(part):
     toy = study(measurements=with_layers().query(part))
     assert "course" not in [section.name for section in sections({"toy": toy})]
 
 
-def test_budgets_are_shown_with_floor_and_ceiling_at_the_same_budget() -> None:
+def test_budgets_are_shown_with_floor_and_ceiling_at_the_same_budget():
     measured = layers({"conv1": 0.1, "conv2": 0.2})
     budgets = [measured.assign(readout=k) for k in ("retrain", "retrain@2")]
     first, second = drawn("budget", layers=pd.concat(budgets))
@@ -162,7 +162,7 @@ def test_budgets_are_shown_with_floor_and_ceiling_at_the_same_budget() -> None:
     assert (point.low, point.high) == pytest.approx((69, 72))
 
 
-def test_fifty_tasks_are_drawn_in_part_and_all_in_the_table() -> None:
+def test_fifty_tasks_are_drawn_in_part_and_all_in_the_table():
     assert spread_over(range(1, 51), 6) == (1, 11, 21, 30, 40, 50)
     series = {str(k): [ChartPoint(x=t, value=k) for t in (1, 2)] for k in range(50)}
     view = Chart(
@@ -212,7 +212,7 @@ def test_a_layer_has_the_color_of_its_depth_on_the_page_and_in_a_figure(count):
         assert css[str(k)] == of_figure[depth].color
 
 
-def test_differences_between_runs_are_paired_by_seed() -> None:
+def test_differences_between_runs_are_paired_by_seed():
     """Of seeds that differ, or of a learner that lacks one of them, there is no interval."""
     worse = [STATED[0] | {"value": STATED[0]["value"] + 0.1}]
     rows = by_seed(worse[0], (0.3, 0.4, 0.5, 0.4, 0.4))
@@ -233,7 +233,7 @@ def test_differences_between_runs_are_paired_by_seed() -> None:
         )
 
 
-def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
+def test_it_is_written_from_a_run_directory(tmp_path):
     folder = tmp_path / "toy"
     folder.mkdir()
     for name, table in study().items():
@@ -258,7 +258,7 @@ def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
         write_report([tmp_path], path)
 
 
-def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None:
+def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for():
     every = [f"learner{k}" for k in range(200)]
     found = {
         name: pd.concat([table.assign(learner=one) for one in every])
@@ -275,7 +275,7 @@ def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None
         report({"sweep": found}, {}, ["mine"])
 
 
-def test_the_borders_of_colors_are_named_where_two_colors_meet() -> None:
+def test_the_borders_of_colors_are_named_where_two_colors_meet():
     elements = Page(report({"toy": study()}, {})).elements
     first = next(k for k, (_, a) in enumerate(elements) if a.get("class") == "t0")
     shown = elements[first : first + 15]
@@ -283,7 +283,7 @@ def test_the_borders_of_colors_are_named_where_two_colors_meet() -> None:
     assert [int(a["x"] or 0) for tag, a in shown if tag == "text"] == ends[:-1]
 
 
-def two_methods() -> dict[str, pd.DataFrame]:
+def two_methods():
     invented_study = invented.study(
         ["er", "ft"],
         LAYERS,
@@ -291,7 +291,7 @@ def two_methods() -> dict[str, pd.DataFrame]:
     return all_tables(**vars(invented_study))
 
 
-def test_every_line_of_every_table_is_on_the_page() -> None:
+def test_every_line_of_every_table_is_on_the_page():
     found = two_methods()
     page = report({"toy": found}, {})
     for section in sections({"toy": found}):
@@ -303,7 +303,13 @@ def test_every_line_of_every_table_is_on_the_page() -> None:
                 assert line in page
 
 
-def test_numbers_of_an_answer_stand_below_their_titles() -> None:
+def test_the_doubts_that_are_folded_are_counted():
+    page = report({"toy": two_methods()}, {})
+    folded = re.findall(r"More to doubt \((\d+)\)</summary><ul>(.*?)</ul>", page)
+    assert [int(count) - text.count("<li>") for count, text in folded] == [0, 0]
+
+
+def test_numbers_of_an_answer_stand_below_their_titles():
     found = two_methods()
     page = report({"toy": found}, {})
     names = "still there", "untrained", "joint", "never learned", "forgotten"
@@ -322,7 +328,7 @@ def test_numbers_of_an_answer_stand_below_their_titles() -> None:
             assert "".join(cells) in page
 
 
-def shown(value: Any) -> str:
+def shown(value):
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -330,7 +336,7 @@ def shown(value: Any) -> str:
     return with_ends(value)
 
 
-def test_no_mark_leaves_its_picture() -> None:
+def test_no_mark_leaves_its_picture():
     """The second run's causes are ten times those of the first."""
     causes = invented.causes(
         ["ft"],
@@ -344,8 +350,18 @@ def test_no_mark_leaves_its_picture() -> None:
     assert seen.marks_stay_inside(page) > 1
 
 
+def test_verdicts_of_every_run_are_explained():
+    runs = {
+        verdict: study(causes=causes((verdict, "none", "none")))
+        for verdict in ("costs", "repairs")
+    }
+    key = report(runs, {}).partition("Points: of accuracy")[2].partition("</p>")[0]
+    for verdict in runs:
+        assert CAUSE_VERDICTS[verdict] in key
+
+
 @pytest.mark.parametrize("statement", ["forgets", "learns_less", "misses"])
-def test_a_map_is_striped_where_its_own_statement_is_withheld(statement: str) -> None:
+def test_a_map_is_striped_where_its_own_statement_is_withheld(statement):
     names = ("never_learned", "forgotten")
     parts = [layer("conv1", name, 0.12, j) for name in names for j in (1, 2)]
     withheld = stated("conv1", "no ceiling", 0.1, statement)
@@ -361,7 +377,7 @@ def test_a_map_is_striped_where_its_own_statement_is_withheld(statement: str) ->
     }
 
 
-def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
+def test_causes_come_before_what_a_readout_of_the_same_layer_forgot():
     forgot = [layer("conv1", "forgotten", 0.12, j) for j in (None, 1, 2)]
     causes = invented.causes(["ft"], ["conv1", "output"], tasks=3)
     found = study(causes=causes, layers=new_table("layers", forgot))

@@ -135,6 +135,8 @@ def test_below_untrained_and_too_little_room_have_no_position():
     assert first.position == pytest.approx(0.8)
     assert second.below_untrained
     assert second.position is None
+    unsure = pd.concat([lacking, below.assign(high=0.01)])
+    assert not answer(layers=unsure).layers[1].below_untrained
     # Joint training may also be worse than none.
     for room in (0.01, -0.3):
         flat = answer(missing={"conv1": 0.0}, room=room)

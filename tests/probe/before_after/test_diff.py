@@ -232,8 +232,14 @@ def test_a_grown_head_loses_to_new_outputs_too(before, monkeypatch):
     assert answer.old.after == 0
     assert answer.lost.value == pytest.approx(answer.old.before)
     new = NEW[0], torch.full_like(NEW[1], 10)
-    losses = probe.diff(before, grown, OLD, new, score="loss").answer
+    of_loss = probe.diff(before, grown, OLD, new, score="loss")
+    losses = of_loss.answer
     assert "outputs of after for new classes" in str(losses)
+    old = losses.old
+    assert f" {old.before:.1f} -> {old.after:.1f} (loss)" in str(losses)
+    assert of_loss.plot().get_ylim()[0] > 2 * old.after
+    few_new = NEW[0][:20], NEW[1][:20]
+    assert "few examples" in str(probe.diff(before, grown, OLD, few_new))
     no_new_class = probe.diff(before, grown, OLD, NEW, score="loss").answer
     assert "for new classes" not in str(no_new_class)
     mixed = nn.Sequential(*before[:6], grown[6])
@@ -366,6 +372,10 @@ def test_layers_of_recurrent_modules_are_blocks_by_name_and_by_pattern():
         assert share[guilty] == pytest.approx(result.answer.lost.value)
         assert share[guilty] > 0.1
     assert set(share.index) == {*patterns, "rest"}
+    two = {"layer 1": "lstm.*_l0"}
+    assert (
+        probe.diff(network, damaged, OLD, blocks=two).answer.blocks[0].block == "rest"
+    )
     analysis = probe.analyze(
         {1: network, 2: damaged},
         [few(TRAIN), turned(few(TRAIN))],

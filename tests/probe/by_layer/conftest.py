@@ -2,12 +2,12 @@
 
 import pytest
 
-from probe import Analysis, Measure
+from probe import Measure
 from tests.probe.by_layer.nets import analyzed, finetuned, fresh, offline
 
 
 @pytest.fixture(scope="session")
-def whole() -> Analysis:
+def whole():
     """All rows of retraining, in two seeds, with floor and ceiling."""
     measure = Measure(steps={"retrain": "all"}, seeds=2)
     controls = {"untrained": fresh(), "offline": offline()}

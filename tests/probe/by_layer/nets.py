@@ -3,14 +3,12 @@
 import copy
 from collections import OrderedDict
 from functools import cache
-from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from probe import Analysis, Examples, Recipe, analyze, predictions
-from probe.arrays import Bools, Ints
+from probe import Examples, Recipe, analyze, predictions
 from probe.seeding import stream
 from probe.tables.table_file import records
 from probe.training.fresh_weights import initialize
@@ -26,7 +24,7 @@ TRAINED = Recipe(epochs=20, batch_size=16, learning_rate=5e-3)
 
 
 @cache
-def digits() -> tuple[Examples, Examples]:
+def digits():
     """Return training and test examples, task by task, as a study has them."""
     data = load("digits")
     both = []
@@ -37,7 +35,7 @@ def digits() -> tuple[Examples, Examples]:
     return both[0], both[1]
 
 
-def fresh(seed: int = 0, norm: bool = False) -> nn.Sequential:
+def fresh(seed=0, norm=False):
     """An untrained network, narrow, so that training it matters at every layer."""
     first, second = nn.Linear(64, 10), nn.Linear(10, 6)
     layers: list[tuple[str, nn.Module]] = [("hidden1", first), ("relu1", nn.ReLU())]
@@ -49,7 +47,7 @@ def fresh(seed: int = 0, norm: bool = False) -> nn.Sequential:
 
 
 @cache
-def offline() -> nn.Sequential:
+def offline():
     """A network trained on all tasks at once; not to be changed."""
     net = fresh()
     fit(
@@ -62,7 +60,7 @@ def offline() -> nn.Sequential:
 
 
 @cache
-def finetuned(tasks: int = 3) -> nn.Sequential:
+def finetuned(tasks=3):
     """A network that was trained on one task after the other; not to be changed."""
     if not tasks:
         return fresh()
@@ -76,7 +74,7 @@ def finetuned(tasks: int = 3) -> nn.Sequential:
     return net
 
 
-def with_output_of(model: nn.Sequential, other: nn.Sequential) -> nn.Sequential:
+def with_output_of(model, other):
     """A network with the output layer of another."""
     mixed = copy.deepcopy(model)
     mixed.get_submodule("output").load_state_dict(
@@ -85,7 +83,7 @@ def with_output_of(model: nn.Sequential, other: nn.Sequential) -> nn.Sequential:
     return mixed
 
 
-def analyzed(models: Any, **given: Any) -> Analysis:
+def analyzed(models, **given):
     train, test = digits()
     asked = {
         "train": train,
@@ -97,9 +95,7 @@ def analyzed(models: Any, **given: Any) -> Analysis:
     return analyze(models, **(asked | given))
 
 
-def rows(
-    analysis: Analysis, quantity: str, task_position: int | None = None
-) -> dict[Any, Any]:
+def rows(analysis, quantity, task_position=None):
     """The rows of one quantity by readout and feature."""
     return {
         (row.readout, row.feature): row
@@ -108,9 +104,7 @@ def rows(
     }
 
 
-def classes(
-    found: Analysis, tasks_seen: int | str, feature: str = "output", readout: str = ""
-) -> Ints:
+def classes(found, tasks_seen, feature="output", readout=""):
     """The classes predicted for each test example, by seed; after 0 or `offline`: the control's."""
     controls: dict[int | str, tuple[str, int]] = {
         0: ("untrained", 0),
@@ -125,8 +119,6 @@ def classes(
     return frame["predicted"].to_numpy(np.int64).reshape(-1, len(digits()[1]))
 
 
-def right(
-    found: Analysis, tasks_seen: int | str, feature: str = "output", readout: str = ""
-) -> Bools:
+def right(found, tasks_seen, feature="output", readout=""):
     """Whether each test example is classified correctly, by seed, see `classes`."""
     return classes(found, tasks_seen, feature, readout) == digits()[1].y.numpy()

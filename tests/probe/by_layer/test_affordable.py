@@ -20,9 +20,7 @@ FIT = int(_MOST / (2 * (3 * 100 * 50 * 100 + 10 * _STEP)))
     ("tails", "budget", "steps"),
     [(FIT, [1], "all"), (FIT + 1, [1], "ends"), (FIT, [1, 2], "ends")],
 )
-def test_all_rows_are_retrained_up_to_an_amount_of_work(
-    tails: int, budget: list[int], steps: str
-) -> None:
+def test_all_rows_are_retrained_up_to_an_amount_of_work(tails, budget, steps):
     probing = ProbingSpec.model_validate({"budget": budget})
     readouts = with_steps(
         probing,
@@ -36,7 +34,7 @@ def test_all_rows_are_retrained_up_to_an_amount_of_work(
     assert found == {"retrain": steps, "linear": "spread"}
 
 
-def test_what_torch_does_not_count_is_not_free() -> None:
+def test_what_torch_does_not_count_is_not_free():
     class Last(nn.LSTM):
         def forward(self, x):  # type: ignore[no-untyped-def, override]
             return super().forward(x)[0][:, -1]
@@ -61,9 +59,7 @@ def test_what_torch_does_not_count_is_not_free() -> None:
         [0, 1],
     ],
 )
-def test_what_is_asked_for_is_not_changed_and_no_network_is_built(
-    steps: object,
-) -> None:
+def test_what_is_asked_for_is_not_changed_and_no_network_is_built(steps):
     probing = ProbingSpec.model_validate({"readouts": {"retrain": steps}})
     built = with_steps(
         probing,

@@ -3,8 +3,6 @@
 import copy
 import math
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ import torch
 from torch import nn
 
 from probe import (
-    Analysis,
     Examples,
     Measure,
     Model,
@@ -48,13 +45,13 @@ HIDDEN = list(product(READOUTS, INNER))
 CONTROLS = {"untrained": fresh(), "offline": offline()}
 
 
-def predicted(model: nn.Module, classes: int = 10) -> torch.Tensor:
+def predicted(model, classes=10):
     """The predictions among the first classes, with nothing of ours."""
     with torch.no_grad():
         return model.eval()(digits()[1].x)[:, :classes].argmax(1)
 
 
-def accuracies(model: nn.Module, among: int = 10) -> list[float]:
+def accuracies(model, among=10):
     """The accuracy on each task."""
     _, test = digits()
     correct = predicted(model, among) == test.y
@@ -69,8 +66,8 @@ def accuracies(model: nn.Module, among: int = 10) -> list[float]:
     [(fresh, offline, "floor"), (offline, fresh, "ceiling")],
 )
 def test_the_prefix_of_a_control_has_its_accuracy_whatever_follows(
-    prefix: Any, output: Any, control: str
-) -> None:
+    prefix, output, control
+):
     found = analyzed({3: with_output_of(prefix(), output())}, **CONTROLS, recipe=SHORT)
     own, other = rows(found, "accuracy"), rows(found, control)
     assert [own[key].value for key in HIDDEN] == [other[key].value for key in HIDDEN]
@@ -80,9 +77,7 @@ def test_the_prefix_of_a_control_has_its_accuracy_whatever_follows(
     assert known == {0.0 if control == "floor" else 1.0}
 
 
-def test_an_unchanged_network_has_forgotten_nothing_and_a_changed_one_has(
-    whole: Analysis,
-) -> None:
+def test_an_unchanged_network_has_forgotten_nothing_and_a_changed_one_has(whole):
     every = Measure(steps={"retrain": "all"})
     same = analyzed(dict.fromkeys((1, 2, 3), finetuned()), readouts=every, recipe=SHORT)
     for task_position in (None, 1, 2):
@@ -94,7 +89,7 @@ def test_an_unchanged_network_has_forgotten_nothing_and_a_changed_one_has(
     assert forgotten["retrain", "output"].value > 0.5
 
 
-def test_at_the_output_it_is_the_accuracy_matrix_bit_for_bit(whole: Analysis) -> None:
+def test_at_the_output_it_is_the_accuracy_matrix_bit_for_bit(whole):
     for readout in READOUTS:
         at_output = whole.matrix("output", readout).values
         np.testing.assert_array_equal(at_output, whole.R.values)
@@ -111,9 +106,7 @@ def test_at_the_output_it_is_the_accuracy_matrix_bit_for_bit(whole: Analysis) ->
     assert (classes(whole, 3) == predicted(finetuned()).numpy()).all()
 
 
-def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(
-    whole: Analysis,
-) -> None:
+def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(whole):
     train, test = digits()
     for seed in range(2):
         single = partial_retrain(
@@ -138,7 +131,7 @@ def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(
     assert (first != second).any()
 
 
-def test_a_dead_layer_is_flagged_and_a_living_one_is_not(tmp_path: Path) -> None:
+def test_a_dead_layer_is_flagged_and_a_living_one_is_not(tmp_path):
     dead = copy.deepcopy(offline())
     with torch.no_grad():
         dead.get_submodule("hidden2").bias.fill_(-1e3)
@@ -167,7 +160,7 @@ def test_a_dead_layer_is_flagged_and_a_living_one_is_not(tmp_path: Path) -> None
     assert f"{covered}." in (tmp_path / "page.html").read_text()
 
 
-def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() -> None:
+def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs():
     train, _ = digits()
     net, given = fresh(norm=True), fresh(norm=True)
     measure = Measure(readouts=["ncm"])
@@ -204,7 +197,7 @@ def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() ->
     assert (other.matrix("relu2", "ncm").values[0] < floor).all()
 
 
-def test_the_networks_are_not_changed() -> None:
+def test_the_networks_are_not_changed():
     models = {0: fresh(norm=True), 3: fresh(1, norm=True).train()}
     before = copy.deepcopy(models)
     analyzed(
@@ -218,7 +211,7 @@ def test_the_networks_are_not_changed() -> None:
     assert models[3].training
 
 
-def test_features_are_taken_by_depth_in_whatever_order_they_are_named() -> None:
+def test_features_are_taken_by_depth_in_whatever_order_they_are_named():
     given = {"models": {3: offline()}, "readouts": [Linear(C=0.5)]}
     turned, plain = (
         analyzed(**given, features=each) for each in (FEATURES[::-1], FEATURES)
@@ -230,17 +223,17 @@ def test_features_are_taken_by_depth_in_whatever_order_they_are_named() -> None:
 class Named(nn.Module):
     """A network that wants its input by name, and returns more than its logits, two unused."""
 
-    def __init__(self, net: nn.Sequential) -> None:
+    def __init__(self, net):
         super().__init__()
         self.net = copy.deepcopy(net)
 
-    def forward(self, pixels: torch.Tensor) -> dict[str, torch.Tensor]:
+    def forward(self, pixels):
         logits = self.net(pixels)
         spare = logits.new_full((len(logits), 2), 1e6)
         return {"scores": torch.cat([spare, logits], 1), "pixels": pixels}
 
 
-def test_only_a_layer_that_did_not_move_has_a_similarity_of_one() -> None:
+def test_only_a_layer_that_did_not_move_has_a_similarity_of_one():
     frozen = net()
     moved = copy.deepcopy(frozen)
     moved[0].weight.data[0, 0] *= 1 + 1e-6
@@ -255,7 +248,7 @@ def test_only_a_layer_that_did_not_move_has_a_similarity_of_one() -> None:
         assert (similarity == 1) == is_one
 
 
-def test_few_examples_of_a_readout_are_drawn_anew_for_each_seed() -> None:
+def test_few_examples_of_a_readout_are_drawn_anew_for_each_seed():
     """The seeds' networks differ only downstream of the feature."""
     first, second = net(), net()
     second[0].load_state_dict(first[0].state_dict())
@@ -267,7 +260,7 @@ def test_few_examples_of_a_readout_are_drawn_anew_for_each_seed() -> None:
     assert of_seed[0] != of_seed[1]
 
 
-def test_models_are_called_and_read_as_they_want_it() -> None:
+def test_models_are_called_and_read_as_they_want_it():
     train, test = (Examples({"pixels": each.x}, each.y) for each in digits())
     plain = analyzed(
         {3: finetuned()},
@@ -288,7 +281,7 @@ def test_models_are_called_and_read_as_they_want_it() -> None:
     np.testing.assert_array_equal(found.matrix("net.relu1", "linear").values, expected)
 
 
-def test_where_no_fresh_network_can_be_drawn_there_is_no_floor() -> None:
+def test_where_no_fresh_network_can_be_drawn_there_is_no_floor():
     scaled, ceiling = (
         nn.Sequential(Scaled(64), *net) for net in (finetuned(), offline())
     )
@@ -303,11 +296,11 @@ def test_where_no_fresh_network_can_be_drawn_there_is_no_floor() -> None:
     assert np.isfinite(found.matrix("2", "retrain").values[3]).all()
 
 
-def test_results_do_not_depend_on_the_default_dtype_or_device() -> None:
+def test_results_do_not_depend_on_the_default_dtype_or_device():
     """On the device meta every tensor that takes the default device loses its values."""
     networks = {tasks_seen: net() for tasks_seen in range(3)}
 
-    def tables() -> Any:
+    def tables():
         result = analyze(
             networks,
             DATA,
@@ -331,3 +324,17 @@ def test_results_do_not_depend_on_the_default_dtype_or_device() -> None:
     for name, table in expected.items():
         assert table.equals(elsewhere[name]), name
         assert table.equals(wider[name]), name
+
+
+def test_each_seed_has_random_orders_of_many_blocks():
+    changed = fresh(norm=True)
+    for parameter in changed.parameters():
+        parameter.data += 0.1
+    found = analyzed(
+        {1: fresh(norm=True), 3: changed},
+        features=["hidden1", "norm", "hidden2"],
+        readouts=Measure(readouts=["ncm"], hybrids=8, seeds=2, inherited=False),
+    )
+    of_seeds = found.causes().query("quantity == 'attributed'")
+    assert set(of_seeds["seeds"]) == {2}
+    assert {"norm", "output"} < set(of_seeds["feature"])

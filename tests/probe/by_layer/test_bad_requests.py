@@ -1,7 +1,6 @@
 """Requests that an analysis refuses: in one sentence, before any training."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -23,9 +22,7 @@ with torch.no_grad():
     NAN[2].weight.fill_(torch.nan)
 
 
-def asked(
-    models: Any = None, features: Any = ("1", "2"), tasks: Any = TASKS, **given: Any
-) -> Any:
+def asked(models=None, features=("1", "2"), tasks=TASKS, **given):
     models = {2: net()} if models is None else models
     train = given.pop("train", DATA)
     given = {"test": train, "recipe": Recipe(epochs=1), **given}
@@ -38,11 +35,11 @@ def asked(
     )
 
 
-def called(**given: Any) -> Any:
+def called(**given):
     return asked(Model({2: net()}, **given))
 
 
-def measured(**given: Any) -> Any:
+def measured(**given):
     return asked(readouts=Measure(**given))
 
 
@@ -124,17 +121,13 @@ CASES: tuple[Case, ...] = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=[sentence[:40] for _, sentence in CASES])
-def test_a_mistake_is_told_in_one_sentence_before_any_training(
-    case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_is_told_in_one_sentence_before_any_training(case, monkeypatch):
     monkeypatch.setattr(
         "probe.readouts.readout.fit_linear", lambda *_: pytest.fail("fitted")
     )
     check_told(case, monkeypatch)
 
 
-def test_without_a_mistake_something_is_trained(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_mistake_something_is_trained(monkeypatch):
     with pytest.raises(pytest.fail.Exception, match="something was trained"):
         check_told((lambda: asked(readouts=["retrain"]), ""), monkeypatch)

@@ -1,7 +1,6 @@
 """The hash of the code that makes a job's results: the modules that it covers."""
 
 import importlib
-from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -29,19 +28,17 @@ NEVER = {"probe.plots", "scenarios.commands.main", "scenarios.learners.catalog"}
 
 
 @pytest.fixture
-def package(
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Callable[[str, str], list[str]]]:
+def package(monkeypatch):
     """Return a function that writes a module of the package, and hashes the code of `er`, `si`."""
     monkeypatch.setattr(
         code, "SOURCES", sources := {n: t.encode() for n, t in FILES.items()}
     )
 
-    def forget() -> None:
+    def forget():
         for cached in (code_hash, modules_of, code._syntax):
             cached.cache_clear()
 
-    def write(module: str, text: str) -> list[str]:
+    def write(module, text):
         sources[module] = text.encode()
         forget()
         return [
@@ -54,9 +51,7 @@ def package(
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_a_module_counts_for_those_jobs_alone_that_import_it(
-    package: Callable[[str, str], list[str]], module: str
-) -> None:
+def test_a_module_counts_for_those_jobs_alone_that_import_it(package, module):
     before, after = (
         package(module, FILES[module] + more) for more in ("", "\nCHANGED = True\n")
     )
@@ -66,12 +61,12 @@ def test_a_module_counts_for_those_jobs_alone_that_import_it(
     assert changed == (expected if own in ("er", "si") else [module not in NEVER] * 2)
 
 
-def _covered(kind: str) -> frozenset[str]:
+def _covered(kind):
     modules = (ENGINE, "scenarios.study.training", LEARNERS[kind].__module__)
     return frozenset.union(*map(modules_of, modules))
 
 
-def test_a_learner_counts_for_its_own_jobs_and_commands_and_figures_for_none() -> None:
+def test_a_learner_counts_for_its_own_jobs_and_commands_and_figures_for_none():
     elsewhere = ("scenarios.commands", "scenarios.execution", "figures")
     for kind in LEARNERS:
         assert not [name for name in _covered(kind) if name.startswith(elsewhere)]
@@ -79,7 +74,7 @@ def test_a_learner_counts_for_its_own_jobs_and_commands_and_figures_for_none() -
         assert LEARNERS[kind].__module__ in _covered(kind) - _covered("finetune")
 
 
-def test_every_module_that_a_covered_one_uses_is_covered() -> None:
+def test_every_module_that_a_covered_one_uses_is_covered():
     """By its globals when it is loaded, where the hash goes by the text."""
     covered = frozenset.union(*map(_covered, LEARNERS))
     assert len(covered) > 40

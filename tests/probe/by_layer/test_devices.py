@@ -5,7 +5,7 @@ from copy import deepcopy
 import pandas as pd
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import probe
 from probe import Examples, Recipe
@@ -19,7 +19,7 @@ TASKS = [[0, 1], [2, 3], [4, 5]]
 Tables = dict[str, pd.DataFrame]
 
 
-def network() -> nn.Module:
+def network():
     stem = nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU()
     return nn.Sequential(
         *stem,
@@ -30,7 +30,7 @@ def network() -> nn.Module:
     )
 
 
-def data(examples: int) -> tuple[Tensor, Tensor]:
+def data(examples):
     draw = torch.Generator().manual_seed(examples)
     return torch.randn(
         examples,
@@ -42,12 +42,12 @@ def data(examples: int) -> tuple[Tensor, Tensor]:
 
 
 @pytest.fixture(scope="module")
-def networks() -> dict[int, nn.Module]:
+def networks():
     torch.manual_seed(0)
     return {tasks_seen: network() for tasks_seen in (0, 2, 3)}
 
 
-def tables(networks: dict[int, nn.Module], device: torch.device) -> Tables:
+def tables(networks, device):
     networks = {t: deepcopy(network).to(device) for t, network in networks.items()}
     result = probe.analyze(
         networks, data(120), data(60), TASKS, ["2"], offline=deepcopy(networks[2]),
@@ -65,17 +65,17 @@ def tables(networks: dict[int, nn.Module], device: torch.device) -> Tables:
 
 
 @pytest.fixture(scope="module")
-def expected(networks: dict[int, nn.Module]) -> Tables:
+def expected(networks):
     return tables(networks, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("fits", [pytest.param(True, marks=pytest.mark.soak), False])
 def test_an_analysis_on_another_device_gives_the_same_tables(
-    networks: dict[int, nn.Module],
-    expected: Tables,
-    fits: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    networks,
+    expected,
+    fits,
+    monkeypatch,
+):
     copied: list[FileRows] = []
     monkeypatch.setattr("probe.examples._LARGE", 2**25 if fits else 0)
     for module in ("examples", "values.allocation"):
@@ -91,11 +91,11 @@ def test_an_analysis_on_another_device_gives_the_same_tables(
         pd.testing.assert_frame_equal(table, elsewhere[name], rtol=1e-12)
 
 
-def test_so_do_causes_by_example(networks: dict[int, nn.Module]) -> None:
+def test_so_do_causes_by_example(networks):
     x, y = data(30)
     models = {1: networks[2], 2: networks[3]}
 
-    def causes(device: torch.device) -> pd.DataFrame:
+    def causes(device):
         at = {t: deepcopy(network) for t, network in models.items()}
         at[2].to(device)
         test = [(x[:15], y[:15].to(device)), (x[15:].to(device), y[15:])]
@@ -112,7 +112,7 @@ def test_so_do_causes_by_example(networks: dict[int, nn.Module]) -> None:
 
 
 @pytest.mark.parametrize("has_data_there", [False, True])
-def test_so_does_a_comparison_with_its_remedies(has_data_there: bool) -> None:
+def test_so_does_a_comparison_with_its_remedies(has_data_there):
     torch.manual_seed(1)
     before = network().eval()
     after = deepcopy(before)
@@ -121,7 +121,7 @@ def test_so_does_a_comparison_with_its_remedies(has_data_there: bool) -> None:
     after[0].bias.data += 0.1
     x, y = data(120)
 
-    def compared(device: torch.device) -> probe.Diff:
+    def compared(device):
         where = device if has_data_there else "cpu"
         sets = [
             (x[rows].to(where), y[rows].to(where))
@@ -147,7 +147,7 @@ def test_so_does_a_comparison_with_its_remedies(has_data_there: bool) -> None:
         pd.testing.assert_frame_equal(table, getattr(elsewhere, name), rtol=1e-12)
 
 
-def waits(batch_size: int) -> int:
+def waits(batch_size):
     """Train on rows that stay in the CPU's memory."""
     x, y = data(60)
     with OtherDevice() as there:
@@ -163,11 +163,11 @@ def waits(batch_size: int) -> int:
         return there.waits.total()
 
 
-def test_no_step_waits_for_rows_outside_of_the_device() -> None:
+def test_no_step_waits_for_rows_outside_of_the_device():
     assert waits(12) == waits(60) > 0
 
 
-def test_stored_samples_join_rows_outside_of_the_device() -> None:
+def test_stored_samples_join_rows_outside_of_the_device():
     x, y = data(60)
     with OtherDevice() as there:
         rows = Examples(FileRows.of(x).on(there.device), y.to(there.device))
@@ -178,7 +178,7 @@ def test_stored_samples_join_rows_outside_of_the_device() -> None:
         assert joined.x[:9].cpu().equal(torch.cat([x[:6], x[:3]]))
 
 
-def test_a_step_of_a_linear_fit_waits_once() -> None:
+def test_a_step_of_a_linear_fit_waits_once():
     x, y = data(120)
     with OtherDevice() as there:
         loss = LogisticLoss(

@@ -4,7 +4,6 @@ import json
 import shutil
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import probe
 from probe.errors import InputError
@@ -30,13 +29,13 @@ from tests.scenarios.tiny_run import measured
 
 
 @pytest.fixture(autouse=True)
-def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_figures(monkeypatch):
     """Figures and pages take longer than the work."""
     monkeypatch.setattr("figures.build.Plot.write", lambda *_: [])
     monkeypatch.setattr("probe.results.analysis.Analysis.report", lambda *_: None)
 
 
-def tables(out: Path) -> dict[str, bytes]:
+def tables(out):
     """Return every table but that of seconds."""
     return {
         path.name: path.read_bytes()
@@ -45,11 +44,11 @@ def tables(out: Path) -> dict[str, bytes]:
     }
 
 
-def model(**given: Any) -> probe.Model:
+def model(**given):
     return probe.Model({3: finetuned()}, **given)
 
 
-def test_predictions_in_a_corrupt_file_are_said_to_be_missing(tmp_path: Path) -> None:
+def test_predictions_in_a_corrupt_file_are_said_to_be_missing(tmp_path):
     here = analyzed(model(), readouts=["ncm"], out=tmp_path / "run")
     pd.testing.assert_frame_equal(
         probe.predictions(tmp_path / "run"), probe.predictions(here)
@@ -61,9 +60,7 @@ def test_predictions_in_a_corrupt_file_are_said_to_be_missing(tmp_path: Path) ->
     assert 0 < len(fewer) < len(probe.predictions(here))
 
 
-def test_files_leave_nothing_without_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_leave_nothing_without_out(tmp_path, monkeypatch):
     state = finetuned().state_dict() | {"loss.weight": torch.ones(6)}
     torch.save(state, tmp_path / "task2.pt")
     monkeypatch.chdir(tmp_path)
@@ -77,17 +74,17 @@ def test_files_leave_nothing_without_out(
 class Stopping:
     """Calls a model, and is stopped by Ctrl-C the n-th time."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.calls, self.stop = 0, 0
 
-    def __call__(self, model: nn.Module, x: Tensor) -> object:
+    def __call__(self, model, x):
         self.calls += 1
         if self.calls == self.stop:
             raise KeyboardInterrupt
         return model(x)
 
 
-def test_what_ctrl_c_stopped_goes_on_to_the_same_tables(tmp_path: Path) -> None:
+def test_what_ctrl_c_stopped_goes_on_to_the_same_tables(tmp_path):
     call = Stopping()
     models = probe.Model(
         {tasks_seen: finetuned(tasks_seen) for tasks_seen in (1, 2, 3)}, call=call
@@ -112,7 +109,7 @@ def test_what_ctrl_c_stopped_goes_on_to_the_same_tables(tmp_path: Path) -> None:
     assert call.calls < 2 * every // 3
 
 
-def test_what_is_no_run_directory_is_left_as_it_was(tmp_path: Path) -> None:
+def test_what_is_no_run_directory_is_left_as_it_was(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match="is not empty and holds no study"):
         analyzed(model(), out=tmp_path)
@@ -121,11 +118,11 @@ def test_what_is_no_run_directory_is_left_as_it_was(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def _signed(sign: int, model: nn.Module, x: Any) -> Any:
+def _signed(sign, model, x):
     return model(sign * x)
 
 
-def test_a_recorder_that_was_given_call_wants_it_again(tmp_path: Path) -> None:
+def test_a_recorder_that_was_given_call_wants_it_again(tmp_path):
     train, test = digits()
     call = partial(_signed, -1)
     rec = probe.Recorder(
@@ -146,9 +143,7 @@ def test_a_recorder_that_was_given_call_wants_it_again(tmp_path: Path) -> None:
     assert "recorded accuracy" not in str(found)
 
 
-def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(
-    tmp_path: Path,
-) -> None:
+def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(tmp_path):
     train, test = digits()
     rec = probe.Recorder(
         tmp_path,
@@ -192,8 +187,8 @@ def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(
 
 
 def test_networks_are_measured_where_they_are_and_files_on_a_gpu_if_there_is_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    monkeypatch, capsys
+):
     cpu, elsewhere = torch.device("cpu"), torch.device("meta")
     files, networks = (
         SimpleNamespace(build=b, blank=lambda: nn.Linear(1, 1)) for b in (1, None)

@@ -1,7 +1,6 @@
 """An analysis as a result to hold: its tables are those of a study, and come back from a folder."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,15 +14,13 @@ from tests.probe.by_layer.nets import FEATURES
 
 
 @pytest.fixture(scope="module")
-def kept(whole: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def kept(whole, tmp_path_factory):
     folder = tmp_path_factory.mktemp("results") / "kept"
     whole.save(folder)
     return folder
 
 
-def test_it_comes_back_exactly_with_predictions(
-    whole: Analysis, kept: Path, tmp_path: Path
-) -> None:
+def test_it_comes_back_exactly_with_predictions(whole, kept, tmp_path):
     again = load(kept)
     assert isinstance(again, Analysis)
     assert (again.notes, str(again), repr(again)) == (
@@ -37,7 +34,7 @@ def test_it_comes_back_exactly_with_predictions(
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_with_tables_alone_it_says_what_it_has_not(whole: Analysis, kept: Path) -> None:
+def test_with_tables_alone_it_says_what_it_has_not(whole, kept):
     found = Analysis(tables_by_name=load(kept).tables())
     assert found.notes == tuple(note_sentences(whole.tables()["notes"]))
     np.testing.assert_array_equal(found.R.values, whole.R.values)
@@ -45,9 +42,7 @@ def test_with_tables_alone_it_says_what_it_has_not(whole: Analysis, kept: Path) 
         predictions(found)
 
 
-def test_a_description_that_does_not_fit_the_arrays_is_told(
-    whole: Analysis, kept: Path
-) -> None:
+def test_a_description_that_does_not_fit_the_arrays_is_told(whole, kept):
     saved, folder = whole.saved(), kept.parent / "unfit"
     some = {
         name: array for name, array in saved.arrays.items() if "untrained" not in name
@@ -61,7 +56,7 @@ def test_a_description_that_does_not_fit_the_arrays_is_told(
         load(folder)
 
 
-def test_text_html_and_latex_have_a_line_for_each_feature(whole: Analysis) -> None:
+def test_text_html_and_latex_have_a_line_for_each_feature(whole):
     lines = str(whole).splitlines()
     first = next(k for k, line in enumerate(lines) if line.startswith(FEATURES[0]))
     assert [line.split()[0] for line in lines[first : first + 3]] == FEATURES

@@ -18,13 +18,13 @@ class Stem(nn.Conv2d):
 
     batches: ClassVar[list[int]] = []
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         if type(x) is Tensor:  # else a replay asks for a value that is not computed
             self.batches.append(len(x))
         return super().forward(x)
 
 
-def network() -> nn.Module:
+def network():
     body = nn.Sequential(
         nn.BatchNorm2d(4),
         nn.ReLU(),
@@ -39,7 +39,7 @@ def network() -> nn.Module:
     )
 
 
-def forwarded(train: int, test: int, readouts: list[str]) -> int:
+def forwarded(train, test, readouts):
     """Count the examples that an analysis of four networks forwards."""
     torch.manual_seed(0)
     data = [
@@ -66,7 +66,7 @@ def forwarded(train: int, test: int, readouts: list[str]) -> int:
 
 
 @pytest.mark.parametrize("readouts", [["linear"], ["linear", "knn", "ncm"]])
-def test_what_grows_is_one_pass_for_all_readouts_and_one_for_r(readouts: list[str]):
+def test_what_grows_is_one_pass_for_all_readouts_and_one_for_r(readouts):
     """And, of the untrained network, one for its batch norm, another R and its similarity."""
     N, M = 576, 288  # more than are tested in a second batching
     more = forwarded(2 * N, 2 * M, readouts) - forwarded(N, M, readouts)

@@ -7,7 +7,6 @@ import pytest
 
 from probe.by_layer.jobs import jobs_of, keys_of, peers_of, readout_keys
 from probe.by_layer.measurement import Key
-from probe.by_layer.plan import Plan
 from scenarios.study.study_file import check_study
 from tests.laws.test_keys import STUDIES
 from tests.scenarios.study.toy import made_plan, named_plan
@@ -23,7 +22,7 @@ T = 5
 TASKS = tuple((str(k), (2 * k, 2 * k + 1)) for k in range(T))
 
 
-def plan(probing=None, **changes) -> Plan:
+def plan(probing=None, **changes):
     return named_plan({**RAW, "probing": probing or {}, **changes}, TASKS)
 
 

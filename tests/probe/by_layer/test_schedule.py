@@ -1,8 +1,7 @@
 """The schedule: which measurements share a pass, and in what order passes are made."""
 
 from probe.by_layer.jobs import keys_of
-from probe.by_layer.measurement import Key
-from probe.by_layer.schedule import HybridPass, LayerPass, OutputPass, Pass, schedule
+from probe.by_layer.schedule import HybridPass, LayerPass, OutputPass, schedule
 from probe.readouts.pooling import Pooling
 from tests.probe.by_layer.test_plan import T, job, plan
 
@@ -23,7 +22,7 @@ PLAN = plan(
 JOB = job(PLAN, "finetune")
 
 
-def keys_in(work: Pass) -> list[Key]:
+def keys_in(work):
     """Return the keys of a pass."""
     match work:
         case OutputPass():
@@ -40,7 +39,7 @@ def keys_in(work: Pass) -> list[Key]:
     return keys
 
 
-def passes_after(tasks_seen: int) -> list[Pass]:
+def passes_after(tasks_seen):
     keys = keys_of(PLAN, JOB)
     return schedule(
         PLAN,

@@ -2,7 +2,6 @@
 
 import copy
 from collections import OrderedDict
-from collections.abc import Sequence
 from functools import cache
 
 import pytest
@@ -22,7 +21,7 @@ FEATURES = ["act1", "act2", "output"]
 
 
 @cache
-def trained(seed: int) -> nn.Sequential:
+def trained(seed):
     """A network trained on all tasks at once; not to be changed."""
     layers = OrderedDict[str, nn.Module](
         hidden1=nn.Linear(64, 32),
@@ -44,7 +43,7 @@ def trained(seed: int) -> nn.Sequential:
     return net
 
 
-def noisy(seed: int, layer: str) -> nn.Sequential:
+def noisy(seed, layer):
     """The same with values of ten times the spread in place of one layer's weights."""
     model = copy.deepcopy(trained(seed))
     weight = model.get_submodule(layer).weight
@@ -64,9 +63,7 @@ def noisy(seed: int, layer: str) -> nn.Sequential:
         pytest.param("hidden1", "act1", ["linear"], marks=pytest.mark.slow),
     ],
 )
-def test_a_layer_overwritten_with_noise_is_found(
-    layer: str, feature: str, readouts: Sequence[str], seed: int
-) -> None:
+def test_a_layer_overwritten_with_noise_is_found(layer, feature, readouts, seed):
     """Layers before it lack nothing at all; retraining names none where it has not converged."""
     measured = Measure(readouts=readouts, seeds=3)
     last, offline = noisy(seed, layer), trained(seed)
@@ -89,7 +86,7 @@ def test_a_layer_overwritten_with_noise_is_found(
     )
 
 
-def test_where_nothing_was_overwritten_no_layer_is_found() -> None:
+def test_where_nothing_was_overwritten_no_layer_is_found():
     net, measured = trained(0), Measure(readouts=["linear"], seeds=3)
     offline = copy.deepcopy(net)
     with torch.no_grad():

@@ -23,7 +23,7 @@ from tests.laws.zoo.written import Written
 SMALL = [name for name in SPECIMENS if name != "reduced_resnet18"]
 
 
-def runs(model: nn.Module, x: Tensor) -> tuple[list[tuple[str, Tensor]], Tensor]:
+def runs(model, x):
     """Run a model in eval mode; return its modules' outputs as they finish, and its own."""
     seen: list[tuple[str, Any]] = []
     names = [name for name, _ in model.named_modules() if name]
@@ -38,7 +38,7 @@ def runs(model: nn.Module, x: Tensor) -> tuple[list[tuple[str, Tensor]], Tensor]
     return found, output
 
 
-def feeding(model: nn.Module, value: Tensor) -> set[str]:
+def feeding(model, value):
     """The parameters that a value's gradient reaches."""
     names, parameters = zip(*model.named_parameters(), strict=True)
     grads = torch.autograd.grad(
@@ -50,17 +50,17 @@ def feeding(model: nn.Module, value: Tensor) -> set[str]:
     return {name for name, grad in zip(names, grads, strict=True) if grad is not None}
 
 
-def elements(model: nn.Module, names: set[str]) -> int:
+def elements(model, names):
     return sum(model.get_parameter(name).numel() for name in names)
 
 
-def chosen(model: nn.Module, *shape: int) -> list[str]:
+def chosen(model, *shape):
     found = candidates(model, torch.randn(3, *shape, generator=stream(0)))
     return [one.feature for one in found if one.suggested]
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_order_shapes_and_parameters_are_those_of_hooks_and_autograd(name: str) -> None:
+def test_order_shapes_and_parameters_are_those_of_hooks_and_autograd(name):
     model, x, _ = specimen(name)
     expected, output = runs(model, x[:4])
     behind_output = feeding(model, output)
@@ -76,7 +76,7 @@ def test_order_shapes_and_parameters_are_those_of_hooks_and_autograd(name: str) 
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_what_is_cached_is_what_the_cut_gives(name: str) -> None:
+def test_what_is_cached_is_what_the_cut_gives(name):
     model, x, _ = specimen(name)
     cached = 0
     for one in candidates(model, x[:4]):
@@ -94,7 +94,7 @@ def test_what_is_cached_is_what_the_cut_gives(name: str) -> None:
     assert cached
 
 
-def vgg() -> nn.Module:
+def vgg():
     features = make_layers([4, "M", 8, 8, "M"], batch_norm=True)
     classifier = nn.Sequential(nn.Flatten(), nn.Linear(512, 5), nn.Dropout())
     return nn.Sequential(OrderedDict(features=features, classifier=classifier))
@@ -124,15 +124,15 @@ _BLOCKS = {
 
 
 @pytest.mark.parametrize("name", _BLOCKS)
-def test_block_ends_and_our_networks_features_are_suggested(name: str) -> None:
+def test_block_ends_and_our_networks_features_are_suggested(name):
     build, features = _BLOCKS[name]
     with global_stream(stream(0)):
         model = build()
     assert chosen(model, 3, 32, 32) == features.split()
 
 
-def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape() -> None:
-    def block() -> nn.Module:
+def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape():
+    def block():
         return Written(
             lambda m, x: x + m.b(torch.relu(m.a(x))), {"a": (8, 8), "b": (8, 8)}
         )
@@ -159,7 +159,7 @@ def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape() 
     ]
 
 
-def test_of_a_deep_network_a_few_are_suggested_the_last_among_them() -> None:
+def test_of_a_deep_network_a_few_are_suggested_the_last_among_them():
     names = chosen(nn.Sequential(*(nn.Linear(4, 4) for _ in range(45))), 4)
     assert len(names) <= 20
     assert names[-1] == "44"
@@ -168,25 +168,25 @@ def test_of_a_deep_network_a_few_are_suggested_the_last_among_them() -> None:
 class Numbered(nn.Module):
     """Values with their positions, as whole numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.inner = nn.Linear(4, 5)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x):
         return self.inner(x), torch.arange(5).expand(len(x), 5) * (x[:, :1] > 0)
 
 
 class Aside(nn.Module):
     """A branch that the logits never use, and a number that only the inputs decide."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.first = Numbered()
         self.aside = nn.Linear(5, 6)
         self.second = nn.Linear(5, 7)
         self.head = nn.Linear(7, 3)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         values, _ = self.first(x)
         self.cache = self.aside(values)[:, 1:]
         if bool((x.abs() > 100).any()):
@@ -195,7 +195,7 @@ class Aside(nn.Module):
         return logits
 
 
-def test_whole_numbers_are_no_values_and_a_dead_branch_is_not_suggested() -> None:
+def test_whole_numbers_are_no_values_and_a_dead_branch_is_not_suggested():
     found = {c.feature: c for c in candidates(Aside(), torch.randn(9, 4))}
     assert found["first"].tensors == 1
     assert [name for name, c in found.items() if c.suggested] == ["first", "head"]
@@ -204,14 +204,14 @@ def test_whole_numbers_are_no_values_and_a_dead_branch_is_not_suggested() -> Non
 class Masked(nn.Module):
     """A transformer encoder that pads, which by its fast path nests its layers' values."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.words = nn.Embedding(9, 8)
         layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
         self.layers = nn.TransformerEncoder(layer, 2)
         self.head = nn.Linear(8, 3)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         """Return the scores of texts, in which 0 is padding."""
         is_padded = x == 0
         value = self.layers(self.words(x), src_key_padding_mask=is_padded)
@@ -219,7 +219,7 @@ class Masked(nn.Module):
         return kept
 
 
-def test_layers_of_a_padding_encoder_are_suggested_and_cut() -> None:
+def test_layers_of_a_padding_encoder_are_suggested_and_cut():
     x = torch.randint(1, 9, (8, 5), generator=stream(0, "texts"))
     x[:4, 3:] = 0
     model = Masked().eval()

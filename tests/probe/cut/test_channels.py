@@ -1,11 +1,8 @@
 """The axis of channels is told by the modules that made a value, never by its shape."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.cut.cuts import find_each
 from probe.cut.model_call import ModelCall
@@ -13,18 +10,18 @@ from tests.laws.zoo.written import Written
 
 
 class Sum(nn.ModuleList):
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return self[0](x) + self[1](x)
 
 
 class Moved(nn.Module):
     """Dimensions moved or parted by a function."""
 
-    def __init__(self, move: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, move):
         super().__init__()
         self.move = move
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return self.move(x)
 
 
@@ -111,7 +108,7 @@ NONE = [
     ],
 )
 def test_the_module_tells(axis, cases):
-    def forward(m: Any, x: Tensor) -> Tensor:
+    def forward(m, x):
         y = (
             m.inner(x, x, x)
             if isinstance(m.inner, nn.MultiheadAttention)

@@ -2,14 +2,12 @@
 
 import copy
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from types import MethodType
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torchvision.models.feature_extraction import create_feature_extractor
 
 from probe.cut.cuts import Cuts, cut_each, split
@@ -33,7 +31,7 @@ FEATURES = [
 TASKS = [[0, 1], [2]]
 
 
-def network(seed: int) -> nn.Module:
+def network(seed):
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = reduced_resnet18((3, 25, 25), 3, base=4)
@@ -43,7 +41,7 @@ def network(seed: int) -> nn.Module:
 
 
 @pytest.mark.slow
-def test_cuts_used_again_are_those_made_anew() -> None:
+def test_cuts_used_again_are_those_made_anew():
     y = torch.arange(48) % 3
     recipe = Recipe(epochs=1, batch_size=8)
     data = Examples(
@@ -86,7 +84,7 @@ def test_cuts_used_again_are_those_made_anew() -> None:
     assert others[0] != others[1]
 
 
-def hidden(sign: float) -> nn.Module:
+def hidden(sign):
     """Make a network that depends on a number that no state holds."""
     layers: dict[str, Layer] = {"a": (4, 4), "b": (4, 3)}
     return Written(
@@ -95,13 +93,13 @@ def hidden(sign: float) -> nn.Module:
 
 
 def test_they_are_planned_again_only_where_the_parts_do_not_give_the_output(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     x = torch.randn(8, 4, generator=stream(0))
     cuts = cut_each(hidden(1), ["a"], x)
     planned: list[int] = []
 
-    def counted(features: Any) -> Any:
+    def counted(features):
         planned.append(len(features))
         return plan_each(features)
 
@@ -114,7 +112,7 @@ def test_they_are_planned_again_only_where_the_parts_do_not_give_the_output(
             assert torch.equal(split.tail.eval()(split.prefix(x)), model.eval()(x))
 
 
-def test_current_cuts_are_not_made_again() -> None:
+def test_current_cuts_are_not_made_again():
     model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
     x = torch.randn(8, 4)
     cuts = cut_each(copy.deepcopy(model), ["0", "1"], x).of(model)
@@ -124,8 +122,8 @@ def test_current_cuts_are_not_made_again() -> None:
     assert current.features == ("1",)
 
 
-def test_a_chain_with_a_forward_of_its_own_is_not_run_link_by_link() -> None:
-    def shifted(module: nn.Sequential, x: torch.Tensor) -> torch.Tensor:
+def test_a_chain_with_a_forward_of_its_own_is_not_run_link_by_link():
+    def shifted(module, x):
         return type(module).forward(module, x) + 5  # type: ignore[no-any-return, no-untyped-call]
 
     inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
@@ -137,9 +135,7 @@ def test_a_chain_with_a_forward_of_its_own_is_not_run_link_by_link() -> None:
 
 
 @pytest.mark.parametrize("inference", [False, True])
-def test_the_values_of_a_chain_are_those_of_the_whole_model_bit_for_bit(
-    inference: bool,
-) -> None:
+def test_the_values_of_a_chain_are_those_of_the_whole_model_bit_for_bit(inference):
     """Also where a link writes into its input, and the values can be trained on afterwards."""
     stages = [
         nn.Conv2d(1, 3, 3),
@@ -165,7 +161,7 @@ def test_the_values_of_a_chain_are_those_of_the_whole_model_bit_for_bit(
         model[2](value.flatten(1)).sum().backward()
 
 
-def test_the_facts_of_a_cut_pickle() -> None:
+def test_the_facts_of_a_cut_pickle():
     x = torch.randn(
         4,
         3,
@@ -180,11 +176,11 @@ def test_the_facts_of_a_cut_pickle() -> None:
         assert replace(again, inputs=()) == replace(cut.facts, inputs=())
 
 
-def closing_over(factor: float) -> nn.Module:
+def closing_over(factor):
     passes = 0
 
     class Local(nn.Linear):
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             nonlocal passes
             passes += 1
             return factor * super().forward(x)
@@ -192,46 +188,46 @@ def closing_over(factor: float) -> nn.Module:
     return Local(2, 2)
 
 
-def counting_on_the_class(factor: float) -> nn.Module:
+def counting_on_the_class(factor):
     class Local(nn.Linear):
         passes = 0
         scale = factor
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             type(self).passes += 1
             return self.scale * super().forward(x)
 
     return Local(2, 2)
 
 
-def inheriting(factor: float) -> nn.Module:
+def inheriting(factor):
     class Inner(type(closing_over(factor))):  # type: ignore[misc]
         pass
 
     return Inner(2, 2)
 
 
-def with_static_method(factor: float) -> nn.Module:
+def with_static_method(factor):
     class Local(nn.Linear):
         scaled = staticmethod(lambda x: factor * x)
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             return self.scaled(super().forward(x))
 
     return Local(2, 2)
 
 
-def with_property(factor: float) -> nn.Module:
+def with_property(factor):
     class Local(nn.Linear):
         scale = property(lambda self: factor)
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             return self.scale * super().forward(x)
 
     return Local(2, 2)
 
 
-def loaded_again(factor: float) -> nn.Module:
+def loaded_again(factor):
     """Load a file that has the factor as a global variable."""
     source = (
         "class Net(Linear):\n    def forward(self, x):\n        return factor * super()"
@@ -242,7 +238,7 @@ def loaded_again(factor: float) -> nn.Module:
     return variables["Net"](2, 2)
 
 
-def traced(factor: float) -> nn.Module:
+def traced(factor):
     """Trace a network that runs another graph in training mode."""
     dropout = nn.Sequential(nn.Linear(2, 2), nn.Dropout())
     model = Written(
@@ -264,9 +260,7 @@ def traced(factor: float) -> nn.Module:
         traced,
     ],
 )
-def test_classes_that_are_made_anew_are_compared_by_what_they_compute(
-    build: Callable[[float], nn.Module],
-) -> None:
+def test_classes_that_are_made_anew_are_compared_by_what_they_compute(build):
     first = build(2.0)
     first.eval()(torch.zeros(1, 2))
     expected = architecture(first)
@@ -274,7 +268,7 @@ def test_classes_that_are_made_anew_are_compared_by_what_they_compute(
     assert architecture_difference(expected, architecture(build(3.0))) == "its class"
 
 
-def test_a_module_named_as_a_call_is_found_by_its_own_name() -> None:
+def test_a_module_named_as_a_call_is_found_by_its_own_name():
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     model.register_module("1#1", nn.Tanh())
     model.register_module("2", nn.Linear(4, 3))
@@ -285,13 +279,13 @@ def test_a_module_named_as_a_call_is_found_by_its_own_name() -> None:
 class SizedByInputs(nn.Module):
     """A buffer that is not saved and gets its size when the network first runs."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.body = nn.Linear(4, 3)
         self.head = nn.Linear(3, 2)
         self.register_buffer("where", torch.zeros(1), persistent=False)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         if len(self.where) != x.shape[1]:
             self.where = torch.arange(x.shape[1]).float()
         return self.head(self.body(x + self.where))

@@ -5,14 +5,14 @@ from itertools import chain, combinations
 from hypothesis import given, settings, strategies as st
 
 from probe.cut.min_cut import minimum_cut
-from probe.cut.names import INPUT, Name
+from probe.cut.names import INPUT
 from probe.cut.trace import Pass, Step
 
 STATE = 1000
 
 
 @st.composite
-def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
+def passes(draw):
     """A frozen part of up to seven calls, some on parameters, and trained calls that read it."""
     steps: dict[int, Step] = {}
     frozen = draw(st.integers(1, 7))
@@ -47,7 +47,7 @@ def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
 
 @settings(max_examples=300)
 @given(passes())
-def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ignore[no-untyped-def]
+def test_the_cut_is_the_cheapest_of_all_that_would_do(case):  # type: ignore[no-untyped-def]
     """Brute force over all sets of values; and what is run again has what it needs."""
     seen, upstream, costs = case
     found, again = minimum_cut(
@@ -77,11 +77,7 @@ def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ig
             assert step.parents[0] in there
 
 
-def _suffices(
-    seen: Pass,
-    kept: set[Name],
-    upstream: frozenset[int],
-) -> bool:
+def _suffices(seen, kept, upstream):
     """Whether all that is read can be computed from what is kept, without parameters."""
     there = set(kept)
     for number, step in seen.steps.items():

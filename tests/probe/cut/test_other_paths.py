@@ -1,7 +1,6 @@
 """A feature is the k-th output of its module, whatever path a batch takes to it."""
 
 import re
-from typing import Any
 
 import pytest
 import torch
@@ -23,7 +22,7 @@ LAYERS = {
 EXAMPLES = 90
 
 
-def expert() -> nn.Module:
+def expert():
     return nn.Sequential(
         nn.Linear(6, 6),
         nn.BatchNorm1d(6),
@@ -31,10 +30,7 @@ def expert() -> nn.Module:
     )
 
 
-def experts(
-    m: Any,
-    x: Tensor,
-) -> Tensor:
+def experts(m, x):
     """Expert 3 is for a single example, the last."""
     h = m.stem(x)
     choice = torch.where(x[:, 0] > 9, 3, (x[:, 1] > 0).long())
@@ -46,10 +42,7 @@ def experts(
     return m.head(m.mark(h + out).relu())
 
 
-def masked(
-    m: Any,
-    x: Tensor,
-) -> Tensor:
+def masked(m, x):
     """A mask of what is below -1 is left out where nothing is."""
     h = m.stem(x)
     below = x < -1
@@ -58,15 +51,12 @@ def masked(
     return m.head(m.mark(h.sin()).relu())
 
 
-def chunked(
-    m: Any,
-    x: Tensor,
-) -> Tensor:
+def chunked(m, x):
     parts = [F.layer_norm(part, (6,)) for part in m.stem(x).split(16)]
     return m.head(m.mark(torch.cat(parts)))
 
 
-def inputs() -> Tensor:
+def inputs():
     """Return the inputs, the first of which are like each other."""
     x = torch.randn(EXAMPLES, 6)
     x[:8] = x[:8].abs()
@@ -118,10 +108,7 @@ def test_what_any_example_needs_is_held_fixed():
     assert tail.model.experts[3][0].weight.grad is None
 
 
-def swapped(
-    m: Any,
-    x: Tensor,
-) -> Tensor:
+def swapped(m, x):
     """The mark comes before or behind the second layer, as the first example says."""
     h = m.stem(x)
     if x[0, 0] > 9:
@@ -129,20 +116,14 @@ def swapped(
     return m.head(m.last(m.turn(m.mark(h))))
 
 
-def rarely(
-    m: Any,
-    x: Tensor,
-) -> Tensor:
+def rarely(m, x):
     h = m.stem(x)
     if (x[:, 0] > 9).any():
         h = m.mark(h)
     return m.head(m.last(h))
 
 
-def often(
-    m: Any,
-    x: Tensor,
-) -> Tensor:
+def often(m, x):
     h = torch.cat([m.mark(part) for part in m.stem(x).split(16)])
     return m.head(m.last(h))
 

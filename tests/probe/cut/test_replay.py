@@ -1,11 +1,8 @@
 """The model's own forward runs behind the feature, and nothing that is frozen is computed."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from probe.cut import planned_cut
@@ -15,16 +12,14 @@ from tests.laws.zoo.specimens import specimen
 from tests.laws.zoo.written import written
 
 
-def flops(part: Callable[[Any], Tensor], x: object) -> int:
+def flops(part, x):
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         part(x)
     return int(counter.get_total_flops())
 
 
 @pytest.mark.parametrize("feature", ["layer1.0.conv1", "layer2.0.skip"])
-def test_the_tail_computes_what_is_behind_and_no_more(
-    feature: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tail_computes_what_is_behind_and_no_more(feature, monkeypatch):
     """Mul-adds of the prefix and of the tail sum to those of the model, for a replayed tail too."""
     monkeypatch.setattr(planned_cut, "_chain_end", lambda *a: None)
     model, x, _ = specimen("reduced_resnet18", 4)
@@ -38,11 +33,7 @@ def test_the_tail_computes_what_is_behind_and_no_more(
     assert behind + before == flops(model, x)
 
 
-def flops_of_module(
-    model: nn.Module,
-    name: str,
-    x: Tensor,
-) -> int:
+def flops_of_module(model, name, x):
     inputs: list[Tensor] = []
     module = model.get_submodule(name)
     hook = module.register_forward_pre_hook(lambda m, args: inputs.append(args[0]))
@@ -51,7 +42,7 @@ def flops_of_module(
     return flops(module, inputs[0])
 
 
-def test_one_pass_gives_what_each_prefix_gives() -> None:
+def test_one_pass_gives_what_each_prefix_gives():
     model, x, _ = specimen("reduced_resnet18", 5)
     features = [
         "stem",
@@ -79,11 +70,11 @@ def test_one_pass_gives_what_each_prefix_gives() -> None:
         assert all(torch.equal(a, b) for a, b in pairs)
 
 
-def test_a_tail_that_needs_what_is_not_kept_says_so() -> None:
+def test_a_tail_that_needs_what_is_not_kept_says_so():
     """After some time it reads what it never read before."""
 
     @written("b")
-    def late(m: Any, x: Tensor) -> Tensor:
+    def late(m, x):
         y = torch.relu(m.a(x))
         return m.c(m.b(y) + y if getattr(m, "late", False) else m.b(y))
 

@@ -2,9 +2,8 @@
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import (
-    AbstractContextManager,
     contextmanager,
     nullcontext,
     suppress,
@@ -17,7 +16,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from probe.batch import identical, mapped
 from probe.cut.cuts import find_each
-from probe.cut.interface import Cut
 from probe.cut.model_call import ModelCall, undisturbed
 from probe.cut.resuming import Passes, Starts
 from probe.errors import InputError, NotKept
@@ -25,20 +23,19 @@ from probe.modules import copied, named_state, unwrapped
 from probe.rewinding.blocks import Earlier, blocks_of, changed_blocks, rewound
 from tests.laws.zoo.examine import spread
 from tests.laws.zoo.hostile import HOSTILE
-from tests.laws.zoo.net import Inputs, Net
 from tests.laws.zoo.specimens import CHAINS
 
 SMALL = {**HOSTILE, **CHAINS}
 del SMALL["noise_before"]  # every value in it is drawn
 
 
-def cuts_of(net: Net, model: nn.Module, sample: Inputs, call: ModelCall) -> list[Cut]:
+def cuts_of(net, model, sample, call):
     features = list(net.features) or spread(net, model, sample, 4)
     cuts = find_each(model, features, sample, call, "tail")
     return sorted(cuts, key=lambda cut: cut.facts.position)
 
 
-def with_other_weights(model: nn.Module) -> nn.Module:
+def with_other_weights(model):
     other = copied(model)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
@@ -48,15 +45,7 @@ def with_other_weights(model: nn.Module) -> nn.Module:
     return other
 
 
-def compare(
-    model: nn.Module,
-    cuts: Sequence[Cut],
-    x: Inputs,
-    call: ModelCall,
-    order: random.Random | None = None,
-    watched: Callable[[], AbstractContextManager[object]] = nullcontext,
-    before: nn.Module | None = None,
-) -> None:
+def compare(model, cuts, x, call, order=None, watched=nullcontext, before=None):
     """Compare passes with all sets of blocks put back with whole ones; they may be refused.
 
     Args:
@@ -87,7 +76,7 @@ def compare(
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_set_of_blocks_in_any_order(name: str) -> None:
+def test_every_set_of_blocks_in_any_order(name):
     net = SMALL[name]
     call = ModelCall(output=net.output)
     try:
@@ -105,11 +94,11 @@ def test_every_set_of_blocks_in_any_order(name: str) -> None:
         pytest.skip("other examples take another path")
 
 
-def chain() -> nn.Sequential:
+def chain():
     return nn.Sequential(*(nn.Linear(8, 8) for _ in range(6)))
 
 
-def test_sets_that_follow_each_other_share_what_they_have_in_common() -> None:
+def test_sets_that_follow_each_other_share_what_they_have_in_common():
     """Of six blocks, whose sets are 64, 126 runs of a block for 384."""
     model = chain().eval()
     x = torch.randn(8, 8)
@@ -117,7 +106,7 @@ def test_sets_that_follow_each_other_share_what_they_have_in_common() -> None:
     runs = []
 
     @contextmanager
-    def counted() -> Iterator[None]:
+    def counted():
         with FlopCounterMode(display=False) as counter:
             yield
         runs.append(counter.get_total_flops() / (2 * 8 * 8 * 8))
@@ -129,18 +118,18 @@ def test_sets_that_follow_each_other_share_what_they_have_in_common() -> None:
 class Scaled(nn.Module):
     """A first block that is scaled by the last one's weights, in batches of more than 8."""
 
-    def __init__(self, scale: Callable[[Tensor, Tensor, bool], Tensor]) -> None:
+    def __init__(self, scale):
         super().__init__()
         self.blocks = chain()
         self.scale = scale
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         value = self.blocks[0](x)
         value = self.scale(value, self.blocks[5].weight, len(x) > 8)
         return self.blocks[5](self.blocks[3](value))
 
 
-def times_unseen(x: Tensor, weight: Tensor, is_large: bool) -> Tensor:
+def times_unseen(x, weight, is_large):
     """Multiply by a sum that torch's functions do not show."""
     with torch._C.DisableTorchFunction():
         factor = weight.sum()
@@ -156,9 +145,7 @@ def times_unseen(x: Tensor, weight: Tensor, is_large: bool) -> Tensor:
         times_unseen,
     ],
 )
-def test_a_value_that_takes_weights_downstream_of_it(
-    scale: Callable[[Tensor, Tensor, bool], Tensor],
-) -> None:
+def test_a_value_that_takes_weights_downstream_of_it(scale):
     """Not all of it is seen in the examples by which a network is cut."""
     model = Scaled(scale).eval()
     sample = torch.randn(8, 8)
@@ -169,14 +156,14 @@ def test_a_value_that_takes_weights_downstream_of_it(
 class Twisted(nn.Module):
     """Blocks of which the second takes something else in batches of more than 8."""
 
-    def __init__(self, twist: "Twist") -> None:
+    def __init__(self, twist):
         super().__init__()
         self.blocks = chain()
         self.twist = twist
         self.register_buffer("count", torch.tensor(1.0))
         self.register_buffer("start", torch.tensor(1))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         value = self.twist(self, self.blocks[0](x), x, len(x) > 8)
         return self.blocks[5](self.blocks[3](value))
 
@@ -184,38 +171,38 @@ class Twisted(nn.Module):
 Twist = Callable[[Twisted, Tensor, Tensor, bool], Tensor]
 
 
-def counts_in_a_buffer(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+def counts_in_a_buffer(m, value, x, is_large):
     if is_large:
         m.count += 1
     return value
 
 
-def replaces_a_weight(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+def replaces_a_weight(m, value, x, is_large):
     if is_large:
         m.blocks[5].weight.data = m.blocks[5].weight * 1
     return value
 
 
-def catches_all(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+def catches_all(m, value, x, is_large):
     if is_large:
         with suppress(Exception):
             value = value + x
     return value
 
 
-def asks_for_the_input(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+def asks_for_the_input(m, value, x, is_large):
     return value + x if is_large else value
 
 
-def draws(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+def draws(m, value, x, is_large):
     return value + torch.rand_like(value) if is_large else value
 
 
-def draws_in_python(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+def draws_in_python(m, value, x, is_large):
     return value * (random.random() if is_large else 1.0)
 
 
-def is_trimmed(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+def is_trimmed(m, value, x, is_large):
     """Of 12 examples 6 have more positive columns than any of the first 4."""
     longest = int((x > 0).sum(1).max())
     used = value[:, :longest]
@@ -234,7 +221,7 @@ def is_trimmed(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
         is_trimmed,
     ],
 )
-def test_passes_that_cannot_be_shared(twist: Twist) -> None:
+def test_passes_that_cannot_be_shared(twist):
     x = torch.randn(12, 8).abs()
     x[:6, 1:] *= -1
     model = Twisted(twist).eval()
@@ -243,22 +230,22 @@ def test_passes_that_cannot_be_shared(twist: Twist) -> None:
         compare(model, cuts, x, ModelCall())
 
 
-def takes_their_number(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+def takes_their_number(m, value, x, is_large):
     weight = m.blocks[5].weight
     return value * (weight[weight > 0.1].numel() if is_large else 1)
 
 
-def takes_a_number(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+def takes_a_number(m, value, x, is_large):
     """Whether a weight is the earlier network's, which no other weights show."""
     return value * (2.0 if m.blocks[5].bias[0] == 0.25 else 1.0)
 
 
-def takes_a_slice(m: Twisted, value: Tensor, x: Tensor, is_large: bool) -> Tensor:
+def takes_a_slice(m, value, x, is_large):
     return value + value[:, m.start : m.start + 4].sum(1, keepdim=True)
 
 
 @pytest.mark.parametrize("twist", [takes_their_number, takes_a_number, takes_a_slice])
-def test_values_that_take_numbers_out_of_weights_downstream(twist: Twist) -> None:
+def test_values_that_take_numbers_out_of_weights_downstream(twist):
     model = Twisted(twist).eval()
     before = copied(model)
     with torch.no_grad():

@@ -11,7 +11,7 @@ from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.training.loop import fit
-from probe.training.recipe import Optimizer, Recipe
+from probe.training.recipe import Recipe
 from tests.laws.reference import train
 from tests.laws.zoo.written import Written
 
@@ -20,15 +20,15 @@ class Marked(Tensor):
     """A tensor of a class that torch does not copy."""
 
 
-def _complex(m: Written, x: Tensor) -> Tensor:
+def _complex(m, x):
     return m.c(m.b((m.a(x).to(torch.complex64) @ m.w).abs()))
 
 
-def _sparse(m: Written, x: Tensor) -> Tensor:
+def _sparse(m, x):
     return m.c(torch.tanh(m.b(torch.sparse.mm(m.w, m.a(x).T).T)))
 
 
-def _marked(m: Written, x: Tensor) -> Tensor:
+def _marked(m, x):
     return m.c(torch.tanh(m.b(m.a(x) @ m.w)))
 
 
@@ -43,7 +43,7 @@ UNUSUAL = {
 
 
 @pytest.mark.parametrize("kind", UNUSUAL)
-def test_unusual_state_is_frozen_and_cut(kind: str) -> None:
+def test_unusual_state_is_frozen_and_cut(kind):
     run, w = UNUSUAL[kind]
     torch.manual_seed(0)
     model = Written(
@@ -70,10 +70,10 @@ def test_unusual_state_is_frozen_and_cut(kind: str) -> None:
         "output",
     ],
 )
-def test_an_output_made_out_of_torchs_sight_is_refused(into: str) -> None:
+def test_an_output_made_out_of_torchs_sight_is_refused(into):
     """A class of tensors as input is as good as plain tensors."""
 
-    def forward(m: Written, x: Tensor) -> Tensor:
+    def forward(m, x):
         logits = m.b(m.a(x))
         return logits if into == "input" else logits.as_subclass(Marked)
 
@@ -95,9 +95,7 @@ def test_an_output_made_out_of_torchs_sight_is_refused(into: str) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_complex_weights_are_trained_as_by_torchs_own_optimizer(
-    optimizer: Optimizer,
-) -> None:
+def test_complex_weights_are_trained_as_by_torchs_own_optimizer(optimizer):
     torch.manual_seed(0)
     run, w = UNUSUAL["complex"]
     ours = Written(
@@ -135,7 +133,7 @@ def test_complex_weights_are_trained_as_by_torchs_own_optimizer(
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_sparse_gradients_train_as_dense_ones_do(optimizer: Optimizer) -> None:
+def test_sparse_gradients_train_as_dense_ones_do(optimizer):
     recipe = Recipe(
         epochs=2,
         batch_size=4,
@@ -160,8 +158,8 @@ def test_sparse_gradients_train_as_dense_ones_do(optimizer: Optimizer) -> None:
     assert torch.equal(*trained)
 
 
-def test_a_sparse_gradient_is_compared_with_the_whole_models() -> None:
-    def run(m: Written, x: Tensor) -> Tensor:
+def test_a_sparse_gradient_is_compared_with_the_whole_models():
+    def run(m, x):
         return m.c(torch.tanh(m.a(x)) + m.words((x[:, :2] * 3).long() % 10).mean(1))
 
     words = lambda: nn.Embedding(10, 6, sparse=True)  # noqa: E731
@@ -177,10 +175,10 @@ def test_a_sparse_gradient_is_compared_with_the_whole_models() -> None:
     assert split(model, "a", x).slow == ""
 
 
-def test_flex_attention_is_followed() -> None:
+def test_flex_attention_is_followed():
     """On a CPU it has no backward pass: what is upstream of it cannot be trained there."""
 
-    def run(m: Written, x: Tensor) -> Tensor:
+    def run(m, x):
         h = m.a(x)[:, None, :, None].expand(-1, -1, -1, 4)
         return m.c(torch.tanh(m.b(flex_attention(h, h, h)[:, 0, :, 0])))
 
@@ -204,19 +202,19 @@ def test_flex_attention_is_followed() -> None:
 class Codebook(nn.Module):
     """The nearest of four codes, drawn from the first batch that comes, also in eval mode."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.register_buffer("codes", torch.zeros(4, 6))
         self.register_buffer("drawn", torch.tensor(False))
 
-    def forward(self, h: Tensor) -> Tensor:
+    def forward(self, h):
         if not self.drawn:
             self.codes.copy_(h.detach()[torch.randint(len(h), (4,))])
             self.drawn.fill_(True)
         return h + (self.codes[torch.cdist(h, self.codes).argmin(1)] - h).detach()
 
 
-def test_a_codebook_of_the_first_batch_is_cut_rightly_once_it_is_there() -> None:
+def test_a_codebook_of_the_first_batch_is_cut_rightly_once_it_is_there():
     """As of k-means in vector quantization: before, two batches give two models."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 6), Codebook(), nn.Linear(6, 3))

@@ -34,6 +34,19 @@ def test_a_square_matrix_alone_lacks_what_needs_more():
     assert "--reference" in reasons["chaudhry.intransigence[2]"]
 
 
+def test_without_forward_transfer_what_depends_on_it_is_left_out_and_nothing_else():
+    """It depends on it where low accuracies before a task is learned change it."""
+    is_before = np.arange(3) >= np.arange(4)[:, None]
+    zeros, low = (
+        AccuracyMatrix(np.where(is_before, share * R.values, 0.5 + R.values / 2))
+        for share in (0, 0.1)
+    )
+    rows = [scorecard(matrix).rows() for matrix in (zeros, low)]
+    rows.append(scorecard(zeros, forward=False).rows())
+    for one, other, without in zip(*rows, strict=True):
+        assert (without[2] is None) == (one[2] is None or one[2] != other[2]), one
+
+
 cells = st.one_of(st.just(np.nan), st.floats(0, 1))
 
 

@@ -1,7 +1,6 @@
 """Data that are shuffled, augmented or split among workers give the same examples each time."""
 
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -26,13 +25,13 @@ Y = torch.arange(41) % 4
 
 
 class Drawing(Dataset[tuple[Tensor, int]]):
-    def __init__(self, own: bool) -> None:
+    def __init__(self, own):
         self.own = np.random.default_rng() if own else None
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(Y)
 
-    def __getitem__(self, k: int) -> tuple[Tensor, int]:
+    def __getitem__(self, k):
         if self.own:
             return X[k] + self.own.random(), int(Y[k])
         noise = random.random() + np.random.rand()  # noqa: NPY002
@@ -40,14 +39,14 @@ class Drawing(Dataset[tuple[Tensor, int]]):
 
 
 class Stream(IterableDataset[tuple[Tensor, int]]):
-    def __init__(self, data: Dataset[tuple[Tensor, int]] | None = None) -> None:
+    def __init__(self, data=None):
         self.data = data or TensorDataset(X, Y)
 
-    def __iter__(self) -> Iterator[tuple[Tensor, int]]:
+    def __iter__(self):
         return ((x, int(y)) for x, y in (self.data[k] for k in range(len(Y))))
 
 
-def test_shuffled_incomplete_or_shared_loaders_give_each_example_once() -> None:
+def test_shuffled_incomplete_or_shared_loaders_give_each_example_once():
     data = TensorDataset(X, Y)
     shuffled = DataLoader(
         data,
@@ -79,7 +78,7 @@ def test_shuffled_incomplete_or_shared_loaders_give_each_example_once() -> None:
         Examples.of(shared)
 
 
-def test_augmented_data_are_the_same_each_time_and_say_so() -> None:
+def test_augmented_data_are_the_same_each_time_and_say_so():
     readings = []
     for seed in range(2):
         random.seed(seed)
@@ -116,14 +115,12 @@ def test_augmented_data_are_the_same_each_time_and_say_so() -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore:the data are augmented or sampled")
-def test_a_loader_that_leaves_out_examples_says_so(
-    sampler: BatchSampler, drawn: str
-) -> None:
+def test_a_loader_that_leaves_out_examples_says_so(sampler, drawn):
     with pytest.warns(UserWarning, match=drawn):
         Examples.of(DataLoader(TensorDataset(X, Y), batch_sampler=sampler))
 
 
-def test_a_limit_takes_a_sample_of_what_is_shuffled_and_else_the_first() -> None:
+def test_a_limit_takes_a_sample_of_what_is_shuffled_and_else_the_first():
     data = TensorDataset(X, Y)
     shuffled = [
         DataLoader(

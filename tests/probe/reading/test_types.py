@@ -27,11 +27,11 @@ IMAGES = torch.randint(
 TOKENS = torch.randint(7, (N, 5), generator=stream(0, "tokens"))
 
 
-def images() -> nn.Module:
+def images():
     return nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 2))
 
 
-def words() -> nn.Module:
+def words():
     """Read one-hot vectors of words, which torch makes of int64 alone."""
 
     def run(m, x):
@@ -40,12 +40,7 @@ def words() -> nn.Module:
     return Written(run, {"first": (7, 6), "last": (6, 2)})
 
 
-def retrained(
-    model,
-    feature,
-    data,
-    call=None,
-):
+def retrained(model, feature, data, call=None):
     recipe = Recipe(epochs=1)
     result = partial_retrain(
         Model(model, call=call),

@@ -7,7 +7,6 @@ from scipy.special import logsumexp
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from torch import Tensor
 
 from probe.readouts import linear
 from probe.readouts.linear import fit_linear
@@ -15,17 +14,12 @@ from probe.readouts.pooling import Pooling
 from probe.readouts.readout import Linear
 
 
-def digits(n: int | None = None) -> tuple[Tensor, Tensor]:
+def digits(n=None):
     x, y = load_digits(return_X_y=True)
     return torch.from_numpy(x[:n]).float(), torch.from_numpy(y[:n])
 
 
-def drawn(
-    n: int,
-    width: int,
-    classes: int,
-    seed: int = 0,
-) -> tuple[Tensor, Tensor]:
+def drawn(n, width, classes, seed=0):
     """Return correlated features on scales from 1e-4 to 1e4, one constant, with noisy labels."""
     draw = torch.Generator().manual_seed(seed)
     hidden = torch.randn(n, width, generator=draw)
@@ -41,24 +35,14 @@ def drawn(
     return mixed, y
 
 
-def objective(
-    x: np.ndarray,
-    y: Tensor,
-    weight: np.ndarray,
-    bias: np.ndarray,
-    C: float,
-) -> float:
+def objective(x, y, weight, bias, C):
     """Return the objective in float64, from its definition."""
     logits = x @ weight.T + bias
     chosen = logits[np.arange(len(y)), y.numpy()]
     return float(C * (logsumexp(logits, axis=1) - chosen).sum() + (weight**2).sum() / 2)
 
 
-def of_sklearn(
-    x: Tensor,
-    y: Tensor,
-    C: float = 1.0,
-) -> tuple[float, np.ndarray, LogisticRegression]:
+def of_sklearn(x, y, C=1.0):
     """Return scikit-learn's objective, its standardised data, and its model."""
     scaled = StandardScaler().fit_transform(x.double().numpy())
     model = LogisticRegression(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
 import torch
@@ -26,15 +25,11 @@ from tests.laws.zoo.written import Written
 MEAN = Pooling(pool="mean")
 
 
-def outputs(
-    model: nn.Module,
-    names: list[str],
-    x: Any,
-) -> dict[str, Tensor]:
+def outputs(model, names, x):
     """Return what forward hooks see in eval mode."""
     seen: dict[str, Tensor] = {}
 
-    def note(name: str, output: object) -> None:
+    def note(name, output):
         seen[name] = output.detach().clone()
 
     with torch.no_grad(), tap(model.eval(), names, note):
@@ -42,7 +37,7 @@ def outputs(
     return seen
 
 
-def chain() -> nn.Sequential:
+def chain():
     return nn.Sequential(
         nn.Conv2d(1, 4, 3),
         nn.BatchNorm2d(4),
@@ -69,7 +64,7 @@ def test_values_are_those_of_the_module_also_where_the_cut_keeps_others():
     )  # the ReLU behind it writes over this very memory
 
 
-def sequence_first(m: Any, x: Tensor) -> Tensor:
+def sequence_first(m, x):
     """(B, T, D) is turned to (T, B, D) on the way; the last linear sees (2 B, D)."""
     y = torch.relu(m.a(x.transpose(0, 1)))  # (T, B, 4)
     z = m.b(y.transpose(0, 1).reshape(-1, 4))  # (T B, 2)
@@ -93,7 +88,7 @@ def test_rows_are_examples_wherever_these_lie():
 
 
 class Two(nn.Module):
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x):
         return x[:, :2] * 2, x[:, 2:] * 3
 
 
@@ -133,14 +128,14 @@ def test_a_value_without_a_row_for_each_example_is_refused():
 class Packed(nn.Module):
     """A text classifier: `pack` gives no row for each example, `lstm` two tensors that do."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.embed = nn.Embedding(9, 4, padding_idx=0)
         self.pack = nn.Identity()
         self.lstm = nn.LSTM(4, 3, batch_first=True)
         self.head = nn.Linear(3, 4)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         lengths = (x > 0).sum(1)
         packed = pack_padded_sequence(
             self.embed(x),
@@ -158,7 +153,7 @@ class Packed(nn.Module):
         nn.GELU,
     ],
 )
-def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module]):
+def test_dead_and_dormant_units_are_counted_before_pooling(act):
     torch.manual_seed(0)
     model = nn.Sequential(
         nn.Conv2d(1, 16, 3),
@@ -220,14 +215,14 @@ class Rows(nn.Module):
     order without one if they are strided.
     """
 
-    def __init__(self, *, strided: bool) -> None:
+    def __init__(self, *, strided):
         super().__init__()
         self.conv = nn.Conv2d(2, 3, 1)
         self.rows = nn.Identity()
         self.head = nn.Linear(48, 2)
         self.strided = strided
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         y = self.conv(x)
         if (x > 9).any():
             rows = y.view(len(x), -1)
@@ -249,9 +244,7 @@ def test_images_are_read_in_the_layout_that_a_batch_needs(strided):
 
 
 @pytest.mark.parametrize("shortest", [1, 6])
-def test_auto_offers_what_can_be_read_and_an_unreadable_layer_ends_no_run(
-    shortest: int,
-):
+def test_auto_offers_what_can_be_read_and_an_unreadable_layer_ends_no_run(shortest):
     model = Packed()
     x = torch.randint(1, 9, (40, 6))
     x[torch.arange(6) >= torch.randint(shortest, 7, (40, 1))] = 0
@@ -292,7 +285,7 @@ def test_auto_offers_what_can_be_read_and_an_unreadable_layer_ends_no_run(
 
 
 class Masking(nn.Sequential):
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(
             nn.Linear(3, 4),
             nn.Identity(),
@@ -300,7 +293,7 @@ class Masking(nn.Sequential):
             nn.Linear(4, 4),
         )
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         masked = self[1](self[0](x).masked_fill(x[:, :1] < 0, -torch.inf))
         return self[3](self[2](torch.fft.fft(masked.softmax(1))).imag)
 
@@ -331,7 +324,7 @@ def test_infinite_and_complex_layers_are_named_and_end_no_run():
 def test_the_slow_way_gives_the_value_too():
     """Where data decides the size of a value on the way, nothing can be cached."""
 
-    def masked(m: Any, x: Tensor) -> Tensor:
+    def masked(m, x):
         y = torch.relu(x)
         return m.b(m.a(x) + y[y > 0.5].sum() * 0)
 
@@ -352,7 +345,7 @@ def test_the_slow_way_gives_the_value_too():
 class Turned(nn.Module):
     """A product mixes dimensions: what was the channels' is so no more."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return x.mT @ torch.eye(x.shape[-2])
 
 
@@ -384,7 +377,7 @@ def test_a_wide_value_of_unknown_origin_is_projected_alike_unless_its_axis_is_se
 def test_channels_that_are_last_stay_last_through_reshapes():
     """As in a block of a Swin transformer: (B, H, W, C), in between (B, H W, C)."""
 
-    def forward(m: Any, x: Tensor) -> Tensor:
+    def forward(m, x):
         tokens = m.conv(x).permute(0, 2, 3, 1).reshape(len(x), -1, 8)
         return m.head(
             m.mark((tokens + m.mix(tokens)).reshape(len(x), 10, -1, 8))[:, 0, 0]
@@ -414,14 +407,14 @@ def test_several_lines_of_an_example_are_averaged_together():
 
 
 class OfWords(nn.Module):
-    def __init__(self, prompts: int) -> None:
+    def __init__(self, prompts):
         super().__init__()
         self.embed = nn.Embedding(9, 5)
         self.head = nn.Linear(5, 2)
         self.prompts = nn.Parameter(torch.randn(prompts, 5))
         self.all = nn.Linear(5, 5)
 
-    def forward(self, ids: Tensor, *by_position: Tensor, **by_name: Tensor) -> Tensor:
+    def forward(self, ids, *by_position, **by_name):
         words = torch.cat(
             [
                 self.prompts.expand(len(ids), -1, -1),
@@ -452,11 +445,7 @@ MASKS: dict[str, Callable[[Tensor], Tensor]] = {
         (300, 5),
     ],
 )
-def test_padding_and_prompts_are_no_part_of_a_text(
-    name: str,
-    length: int,
-    prompts: int,
-) -> None:
+def test_padding_and_prompts_are_no_part_of_a_text(name, length, prompts):
     lengths = torch.tensor([1, 3, 7, 2])
     keep = torch.arange(length) < lengths[:, None]
     ids = torch.randint(1, 9, (4, length)) * keep
@@ -479,7 +468,7 @@ def test_padding_and_prompts_are_no_part_of_a_text(
     assert "a mask keeps" in how
 
 
-def test_a_mask_that_is_added_drops_nothing_where_nothing_is_padding() -> None:
+def test_a_mask_that_is_added_drops_nothing_where_nothing_is_padding():
     x = {"ids": torch.randint(1, 9, (4, 7)), "attn_mask": torch.zeros(4, 7)}
     model = OfWords(0)
     [(values, _)] = feature_matrices(cut_each(model, ["all"], x), x).values()
@@ -491,19 +480,19 @@ def test_a_mask_that_is_added_drops_nothing_where_nothing_is_padding() -> None:
 class Twice(nn.Module):
     """A module that runs twice, on another path for inputs of another sign."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.first = nn.Linear(4, 3)
         self.act = nn.Tanh()
         self.last = nn.Linear(3, 2)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         if bool(x.sum() > 0):
             x = x.abs() + 1
         return self.last(self.act(2 * self.act(self.first(x))))
 
 
-def test_each_run_of_a_module_is_read_on_another_path_too() -> None:
+def test_each_run_of_a_module_is_read_on_another_path_too():
     model = Twice()
     x = torch.rand(6, 4)
     cuts = cut_each(model, ["act#1", "act#2"], -x, tails=False)
@@ -516,17 +505,17 @@ def test_each_run_of_a_module_is_read_on_another_path_too() -> None:
 
 
 class Strided(nn.Module):
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels):
         super().__init__()
         self.conv = nn.Conv1d(1, channels, 2, 2)
         self.head = nn.Linear(channels, 2)
 
-    def forward(self, values: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, values, mask):
         return self.head(self.conv(values[:, None]).mean(2))
 
 
 @pytest.mark.parametrize("channels", [8, 24])
-def test_padding_is_no_part_of_what_a_stride_leaves_of_a_text(channels: int) -> None:
+def test_padding_is_no_part_of_what_a_stride_leaves_of_a_text(channels):
     model = Strided(channels)
     lengths = torch.tensor([4, 24, 12])
     keep = torch.arange(24) < lengths[:, None]
@@ -541,19 +530,11 @@ def test_padding_is_no_part_of_what_a_stride_leaves_of_a_text(channels: int) -> 
     torch.testing.assert_close(found, torch.stack(means))
 
 
-def sequence(
-    read: Callable[
-        [
-            Tensor,
-            Tensor,
-        ],
-        Tensor,
-    ],
-) -> type[nn.Module]:
+def sequence(read):
     class Sequence(nn.Module):
         """Three blocks over tokens, of which the head reads some."""
 
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.embed = nn.Embedding(9, 8)
             self.head = nn.Linear(8, 4)
@@ -568,7 +549,7 @@ def sequence(
                 for _ in range(3)
             )
 
-        def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        def forward(self, ids, mask):
             x = self.embed(ids)
             for block in self.blocks:
                 x = block(x, src_key_padding_mask=mask == 0)
@@ -577,7 +558,7 @@ def sequence(
     return Sequence
 
 
-def at_last(x: Tensor, mask: Tensor) -> Tensor:
+def at_last(x, mask):
     return x[torch.arange(len(x)), mask.sum(1) - 1]
 
 
@@ -607,7 +588,7 @@ HEADS: dict[
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_of_a_sequence_is_read_what_the_head_reads(name: str):
+def test_of_a_sequence_is_read_what_the_head_reads(name):
     read, expected = HEADS[name]
     torch.manual_seed(0)
     model = sequence(read)().eval()
@@ -639,7 +620,7 @@ def test_of_a_sequence_is_read_what_the_head_reads(name: str):
 
 
 @pytest.mark.parametrize("name", ["a class token", "the last word"])
-def test_so_it_is_with_a_head_of_zeros_and_with_ids_that_end_in_zeros(name: str):
+def test_so_it_is_with_a_head_of_zeros_and_with_ids_that_end_in_zeros(name):
     model = sequence(lambda x, ids: HEADS[name][0](x, (ids != 0).long()))().eval()
     nn.init.zeros_(model.head.weight)
     ids = torch.arange(12) < torch.tensor([3, 12, 7, 5, 9, 4, 12, 6, 8])[:, None]
@@ -674,13 +655,13 @@ def test_the_position_is_looked_for_in_examples_of_many_lengths():
 class Prepending(nn.Module):
     """Its token is joined to inputs, so that no layer tells the axis of the channels."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.token = nn.Linear(3, 5)
         self.block = nn.Identity()
         self.head = nn.Linear(5, 2)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         token = self.token(x[:, :1, :3])
         return self.head(
             self.block(
@@ -706,13 +687,13 @@ def test_a_class_token_is_read_also_where_no_layer_tells_the_channels():
 class EncoderDecoder(nn.Module):
     """Its head reads the last position of the decoder, which asks the encoder by attention."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.encoder = nn.Embedding(9, 8)
         self.decoder = nn.Linear(8, 8)
         self.head = nn.Linear(8, 4)
 
-    def forward(self, ids: Tensor) -> Tensor:
+    def forward(self, ids):
         x = self.encoder(ids)
         asked = nn.functional.scaled_dot_product_attention(x.flip(1).detach(), x, x)
         return self.head(self.decoder(asked)[:, -1])

@@ -1,10 +1,8 @@
 """Which positions count is told by an input that is found, not by its name."""
 
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.batch import tensors, varied
 from probe.cut.cuts import cut_each
@@ -34,7 +32,7 @@ TOLD = {
 }
 
 
-def graph(m: Any, nodes: Tensor, keep: Tensor) -> Tensor:
+def graph(m, nodes, keep):
     """Nodes hear of each other, and the head averages over those that are there."""
     edges = (keep[:, :, None] & keep[:, None]).float()
     hidden = edges @ m.act(m.a(nodes))
@@ -43,19 +41,17 @@ def graph(m: Any, nodes: Tensor, keep: Tensor) -> Tensor:
 
 
 class Graph(Written):
-    def forward(self, *x: Tensor) -> Tensor:
+    def forward(self, *x):
         return self.run(self, *x)
 
 
-def read(
-    model: nn.Module, x: Any, features: list[str]
-) -> dict[str, tuple[Tensor, str]]:
+def read(model, x, features):
     cuts = cut_each(model, features, varied(x, 8), tails=False)
     return feature_matrices(cuts, x)
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_padding_is_no_part_of_a_mean_whatever_tells_of_it(name: str) -> None:
+def test_padding_is_no_part_of_a_mean_whatever_tells_of_it(name):
     torch.manual_seed(0)
     told, keep_of = TOLD[name]
     nodes = torch.randn(EXAMPLES, LENGTH, 5)
@@ -74,16 +70,16 @@ def test_padding_is_no_part_of_a_mean_whatever_tells_of_it(name: str) -> None:
         torch.testing.assert_close(values[feature][0], torch.stack(means))
 
 
-def of_content(m: Any, nodes: Tensor) -> Tensor:
+def of_content(m, nodes):
     return graph(m, nodes, nodes[..., 0] > 0)
 
 
-def of_all(m: Any, nodes: Tensor) -> Tensor:
+def of_all(m, nodes):
     """The units of one channel are dead in most examples, and no padding."""
     return m.head(m.act(m.a(nodes) - 1).mean(1))
 
 
-def of_first(m: Any, nodes: Tensor) -> Tensor:
+def of_first(m, nodes):
     return m.head(m.act(m.a(nodes))[:, 0])
 
 
@@ -95,16 +91,14 @@ def of_first(m: Any, nodes: Tensor) -> Tensor:
         (of_first, False),
     ],
 )
-def test_it_is_said_where_no_input_tells_and_only_there(
-    forward: Any, is_noted: bool
-) -> None:
+def test_it_is_said_where_no_input_tells_and_only_there(forward, is_noted):
     torch.manual_seed(0)
     nodes = torch.randn(EXAMPLES, LENGTH, 5)
     [(_, how)] = read(Graph(forward, LAYERS), nodes, ["act"]).values()
     assert ("no input tells which positions count" in how) == is_noted
 
 
-def test_a_mask_beside_the_inputs_is_the_remedy() -> None:
+def test_a_mask_beside_the_inputs_is_the_remedy():
     torch.manual_seed(0)
     nodes = torch.randn(EXAMPLES, LENGTH, 5)
     x = {"nodes": nodes, "mask": nodes[..., 0] > 0}
@@ -119,7 +113,7 @@ def test_a_mask_beside_the_inputs_is_the_remedy() -> None:
     assert "a mask keeps" in how
 
 
-def test_a_mask_that_is_1_at_padding_is_told_by_the_network_not_by_its_name() -> None:
+def test_a_mask_that_is_1_at_padding_is_told_by_the_network_not_by_its_name():
     torch.manual_seed(0)
     x = {"nodes": torch.randn(EXAMPLES, LENGTH, 5), "mask": ~KEEP}
     model = Graph(graph, LAYERS)
@@ -135,7 +129,7 @@ def test_a_mask_that_is_1_at_padding_is_told_by_the_network_not_by_its_name() ->
     torch.testing.assert_close(values, kept.sum(1) / LENGTHS[:, None])
 
 
-def test_a_few_examples_of_padded_rows_differ_in_length() -> None:
+def test_a_few_examples_of_padded_rows_differ_in_length():
     nodes = torch.ones(EXAMPLES, LENGTH, 5) * KEEP[..., None]
     nodes[:20] = 1
     assert len(varied(nodes, 8).any(2).sum(1).unique()) > 2

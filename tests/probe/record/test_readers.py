@@ -5,6 +5,8 @@ by the order of the classes that is read: names, heads, tasks and labels are rig
 they would not be.
 """
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -97,6 +99,15 @@ def test_outputs_that_came_later_never_win_and_the_others_are_as_they_were(
         assert len(bias) == there
         wanted = model.features(x) @ weight.T + bias
         assert torch.allclose(logits[:, :there], wanted, atol=1e-5)
+
+
+def test_a_run_that_has_not_ended_has_the_classes_of_its_outputs(tmp_path):
+    folder = shutil.copytree(RUNS / "pycil", tmp_path / "pycil")
+    whole = READERS["pycil"](folder)
+    (folder / "finetune_10_10_2.pkl").unlink()
+    begun = READERS["pycil"](folder)
+    assert begun.tasks == tuple(map(tuple, TENS[:2]))
+    assert begun.class_order == whole.class_order[:20]
 
 
 def test_a_network_of_joint_training_is_the_offline_one(tmp_path):

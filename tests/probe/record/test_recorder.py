@@ -215,6 +215,13 @@ def test_runs_share_a_folder_and_orders_are_numbers_into_the_first(tmp_path):
     assert list(tmp_path.rglob("data*")) == [found.data]  # one for all runs
 
 
+def test_a_call_of_any_run_is_a_call_of_the_recording(tmp_path):
+    for seed, call in enumerate((None, lambda model, x: model(x))):
+        rec = Recorder(tmp_path, network(), TEST, TASKS, seed=seed, call=call)
+        rec.after_task(1)
+        assert read_recording(tmp_path).called == (call is not None)
+
+
 def test_processes_share_a_folder(tmp_path):
     processes = [
         fork(partial(recorded, tmp_path, seed=seed, train=examples()))

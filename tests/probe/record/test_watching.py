@@ -68,6 +68,26 @@ def test_a_training_does_not_notice(tmp_path):
     assert watched.training
 
 
+class Second(torch.nn.Module):
+    """A network whose logits are its second output."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = learned()
+
+    def forward(self, x):
+        return x, self.inner(x)
+
+
+def test_networks_are_called_as_the_recorder_calls_them(tmp_path):
+    model = Second()
+    rec = Recorder(tmp_path, model, TEST, TASKS, output=1, diff=watch(every=1))
+    model.inner[-1].bias.data[-1] = 1e3
+    with pytest.raises(TooMuchLost) as stopped:
+        rec.after_step()
+    assert stopped.value.diff.answer.old.after == 0
+
+
 class Counted(torch.nn.Linear):
     """A layer that keeps a list of its passes."""
 

@@ -22,19 +22,19 @@ IRIS_CUTS = (
 )
 
 
-def entropy(labels) -> float:
+def entropy(labels):
     _, counts = np.unique(labels, return_counts=True)
     p = counts / len(labels)
     bits = p * np.log2(p)
     return float(-bits.sum())
 
 
-def described(labels) -> float:
+def described(labels):
     """The number of classes times their entropy."""
     return len(set(labels)) * entropy(labels)
 
 
-def plain_cuts(x, y) -> list[float]:
+def plain_cuts(x, y):
     """Fayyad & Irani's cuts of one feature, by their formula, between any two of its values."""
     order = np.argsort(x, kind="stable")
     x = x[order]

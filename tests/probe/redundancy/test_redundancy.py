@@ -12,7 +12,7 @@ from probe.redundancy.table import Redundancy, write_redundancy
 from tests.probe.redundancy.test_bins import entropy
 
 
-def uncertainty(x, y) -> float:
+def uncertainty(x, y):
     """SU by Kemker 2018's eq. 5 to 8, with H(X|Y) as the mean over the values of Y."""
     given = 0.0
     for value in set(y.tolist()):
@@ -28,7 +28,7 @@ def plain_fcbf(
     codes,
     labels,
     threshold=0.0,
-) -> list[int]:
+):
     """FCBF as a list from which elements are struck, after Yu & Liu 2003."""
     with_class = {}
     for f, x in enumerate(codes.T):

@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy
 import probe
 from probe.errors import InputError
 from probe.rewinding.scoring import score_of
+from probe.seeding import stream
 from tests.probe.record.tiny import same_state
 from tests.probe.rewinding.test_hybrids import network
 
@@ -225,3 +226,19 @@ def test_no_answer_of_a_hybrid_that_overflows_is_right():
     assert probe.causes(nets, tasks, features=["0"]).broken[0] == right
     with pytest.raises(InputError, match="overflows"):
         probe.causes(nets, tasks, "loss", ["0"])
+
+
+def test_a_block_that_changed_since_some_task_has_a_verdict():
+    good = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    for layer in good:
+        nn.init.eye_(layer.weight)
+        nn.init.zeros_(layer.bias)
+    bad, worse = deepcopy(good), deepcopy(good)
+    for changed in (bad, worse):
+        nn.init.constant_(changed[0].bias[:1], 5.0)
+    nn.init.constant_(worse[1].bias, 0.1)
+    y = torch.arange(80) % 4
+    x = torch.eye(4)[y] + torch.randn(80, 4, generator=stream(0, "x")) / 9
+    tests = [(x, y)] * 3
+    table = probe.causes({1: good, 2: bad, 3: worse}, tests, features=["0"])
+    assert table.set_index("feature")["verdict"]["0"] == "costs"

@@ -1,10 +1,9 @@
 """Causes are the same, to the last bit, whether hybrids share the beginnings of passes or not."""
 
 import random
-from collections.abc import Callable, Iterable
 from itertools import product
 from math import inf
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import pandas as pd
 import pytest
@@ -20,7 +19,6 @@ from probe.errors import InputError, NotKept
 from probe.rewinding.blocks import Change, blocks_of
 from probe.rewinding.hybrid_cuts import HybridCuts
 from probe.rewinding.hybrids import sets_of
-from probe.rewinding.scoring import Score
 from probe.rewinding.sharing import SharedPasses
 from probe.training.memory_format import channels_last
 
@@ -30,17 +28,17 @@ Tested = TypeVar("Tested")
 class Residual(nn.Module):
     """A convolution in place, with its input added, and a number that may differ."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.conv = nn.Conv2d(4, 4, 3, padding=1)
         self.norm = nn.BatchNorm2d(4)
         self.slope = 0.1
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return x + nn.functional.leaky_relu_(self.norm(self.conv(x)), self.slope)
 
 
-def network(seed: int, slope: float = 0.1) -> nn.Module:
+def network(seed, slope=0.1):
     torch.manual_seed(seed)
     model = nn.Sequential(Residual(), Residual(), nn.Flatten(), nn.Linear(64, 4))
     model(torch.randn(32, 4, 4, 4))
@@ -48,26 +46,24 @@ def network(seed: int, slope: float = 0.1) -> nn.Module:
     return model.eval()
 
 
-def examples_of(tasks: int) -> list[tuple[Tensor, Tensor]]:
+def examples_of(tasks):
     torch.manual_seed(0)
     return [
         (torch.randn(7 + k, 4, 4, 4), torch.randint(3, (7 + k,))) for k in range(tasks)
     ]
 
 
-def margin(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+def margin(model, x, y):
     return model(x).gather(1, y[:, None])[:, 0]
 
 
 @pytest.fixture
-def shared(monkeypatch: pytest.MonkeyPatch) -> list[SharedPasses]:
+def shared(monkeypatch):
     """The passes that were shared to the end."""
     passes: list[SharedPasses] = []
     tested = SharedPasses.run_test
 
-    def noted(
-        self: SharedPasses, test: Callable[[], Tested], samples: Iterable[Tensor]
-    ) -> Tested | None:
+    def noted(self, test, samples):
         result = tested(self, test, samples)
         if result is not None:
             passes.append(self)
@@ -88,13 +84,13 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> list[SharedPasses]:
     ],
 )
 def test_causes(
-    score: Score,
-    slope: float,
-    hybrids: int,
-    times: int,
-    shared: list[SharedPasses],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    score,
+    slope,
+    hybrids,
+    times,
+    shared,
+    monkeypatch,
+):
     networks = {
         1: network(1),
         2: network(2),
@@ -111,7 +107,7 @@ def test_causes(
     assert len(shared) == times
 
 
-def test_diff(shared: list[SharedPasses], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_diff(shared, monkeypatch):
     old, new = examples_of(2)
     tables = []
     for worth in (0, inf):
@@ -124,11 +120,11 @@ def test_diff(shared: list[SharedPasses], monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(("head", "hybrids"), [("single", 256), ("multi", 7)])
 def test_analyze(
-    head: Literal["single", "multi"],
-    hybrids: int,
-    shared: list[SharedPasses],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    head,
+    hybrids,
+    shared,
+    monkeypatch,
+):
     torch.manual_seed(0)
     data = torch.randn(32, 4, 4, 4), torch.arange(32) % 4
     networks = {tasks_seen: network(tasks_seen) for tasks_seen in range(3)}
@@ -153,20 +149,18 @@ def test_analyze(
 class Leveled(nn.Sequential):
     """Layers that count how deep they are called, which a pass that ends early never undoes."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed):
         super().__init__(*network(seed))
         self.level = 0
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         self.level += 1
         y = super().forward(x)
         self.level -= 1
         return y
 
 
-def test_no_attribute_stays_changed(
-    shared: list[SharedPasses], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_attribute_stays_changed(shared, monkeypatch):
     monkeypatch.setattr(resuming, "_WORTH", 0)
     data = torch.randn(32, 4, 4, 4), torch.arange(32) % 4
     networks = {tasks_seen: Leveled(tasks_seen).eval() for tasks_seen in range(3)}
@@ -184,8 +178,8 @@ def test_no_attribute_stays_changed(
 
 
 def test_hybrids_that_allow_different_layouts_are_read_one_by_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     model = network(1)
     cuts = cut_each(model, ["0"], torch.randn(8, 4, 4, 4))
     shared = SharedPasses(
@@ -199,7 +193,7 @@ def test_hybrids_that_allow_different_layouts_are_read_one_by_one(
         list(hybrids.feature_values([torch.randn(8, 4, 4, 4)]))
 
 
-def test_features() -> None:
+def test_features():
     """Of any sets of blocks put back, also where a batch is of another size.
 
     A cut at the larger images keeps the smaller ones upstream.
@@ -243,9 +237,7 @@ def test_features() -> None:
             assert torch.equal(value, expected)
 
 
-def test_passes_that_are_wrong_are_not_shared(
-    shared: list[SharedPasses], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_passes_that_are_wrong_are_not_shared(shared, monkeypatch):
     """A few examples show it; here no value is said to depend on any weight."""
     networks = {
         1: network(1),
@@ -262,7 +254,7 @@ def test_passes_that_are_wrong_are_not_shared(
 class Pooled(nn.Module):
     """A mean over positions, whose number differs between tasks, that counts its depth."""
 
-    def __init__(self, *, in_a_list: bool) -> None:
+    def __init__(self, *, in_a_list):
         super().__init__()
         self.first = nn.Linear(4, 4)
         self.second = nn.Linear(4, 4)
@@ -271,7 +263,7 @@ class Pooled(nn.Module):
         self.depths = [1]
         self.in_a_list = in_a_list
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         self.depth += 1
         if self.in_a_list:
             self.depths.append(1)
@@ -297,11 +289,11 @@ LIKE = [torch.randn(20, 3, 4)] * 3
     ],
 )
 def test_examples_unlike_those_by_which_a_network_is_cut(
-    inputs: list[Tensor],
-    times: int,
-    shared: list[SharedPasses],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    inputs,
+    times,
+    shared,
+    monkeypatch,
+):
     networks = {k: Pooled(in_a_list=False).eval() for k in (1, 2, 3)}
     test = [(x, torch.arange(20) % 4) for x in inputs]
     tables = []
@@ -314,8 +306,8 @@ def test_examples_unlike_those_by_which_a_network_is_cut(
 
 
 def test_an_interrupted_pass_that_leaves_a_longer_list(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr(resuming, "_WORTH", 0)
     networks = {
         1: Pooled(in_a_list=True).eval(),

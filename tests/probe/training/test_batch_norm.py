@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.seeding import global_stream, stream
 from probe.training.batch_norm import reestimate
@@ -12,7 +12,7 @@ from probe.training.batch_norm import reestimate
 STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
 
-def network() -> nn.Sequential:
+def network():
     """Two layers of batch norm, with momenta of their own and statistics of something else."""
     with global_stream(stream(0)):
         first = nn.Sequential(
@@ -27,7 +27,7 @@ def network() -> nn.Sequential:
     return model
 
 
-def inputs(n: int) -> Tensor:
+def inputs(n):
     return torch.rand(
         n,
         3,

@@ -30,7 +30,7 @@ RECIPE = Recipe(
 
 
 @st.composite
-def networks(draw: st.DrawFn) -> nn.Sequential:
+def networks(draw):
     """Draw a chain in float64 for images of 2 channels and 6 x 5 pixels."""
     layers = list[nn.Module]()
     x = torch.zeros(1, 2, 6, 5)
@@ -84,10 +84,10 @@ class Kept(Objective):
 
     by_scores = True
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.gradients = list[list[torch.Tensor]]()
 
-    def after_backward(self, model: nn.Module) -> None:
+    def after_backward(self, model):
         grads = [p.grad for p in model.parameters() if p.grad is not None]
         self.gradients.append([grad.clone() for grad in grads])
         for grad in grads:  # as a penalty does
@@ -105,7 +105,7 @@ class Odd(Kept):
         return twice + 0.1 * sum(p.square().sum() for p in model.parameters())
 
 
-def data() -> Examples:
+def data():
     draw = torch.Generator().manual_seed(0)
     x = torch.randn(
         33,
@@ -118,13 +118,7 @@ def data() -> Examples:
     return Examples(x, torch.randint(3, (33,), generator=draw))
 
 
-def trained(
-    model,
-    objective,
-    *,
-    written=True,
-    meter=None,
-):
+def trained(model, objective, *, written=True, meter=None):
     """Train a copy and return it; written: not by autograd alone."""
     own = copy.deepcopy(model)
     none = mock.patch.object(loop, "chained", return_value=nullcontext())
@@ -140,11 +134,7 @@ def trained(
     return own
 
 
-def assert_close(
-    a,
-    b,
-    within,
-):
+def assert_close(a, b, within):
     for one, other in zip(a, b, strict=True):
         torch.testing.assert_close(one, other, rtol=within, atol=within)
 
@@ -176,7 +166,7 @@ def test_training_is_that_of_autograd(model, kind):
     assert_close(written.state_dict().values(), expected.state_dict().values(), 1e-7)
 
 
-def cnn() -> nn.Sequential:
+def cnn():
     """A chain with taps that see padding alone: images of 2 x 2 after the first layer."""
     torch.manual_seed(0)
     first = nn.Sequential(
@@ -245,7 +235,7 @@ def test_selected_outputs_alone_have_gradients():
     assert_close(*both, 1e-8)
 
 
-def frozen() -> nn.Sequential:
+def frozen():
     model = cnn()
     model[:2].requires_grad_(False)
     return model
@@ -269,7 +259,7 @@ def test_costs_are_those_of_autograd(name):
     assert both[0].total == both[1].total > 0
 
 
-def with_hook(name: str, at: str = "0.0") -> nn.Sequential:
+def with_hook(name, at="0.0"):
     """Return a chain in which one module or parameter has a hook."""
     model = cnn()
     own = (
@@ -281,13 +271,13 @@ def with_hook(name: str, at: str = "0.0") -> nn.Sequential:
     return model
 
 
-def with_another_forward() -> nn.Sequential:
+def with_another_forward():
     model = cnn()
     model[2].forward = lambda x: 2 * nn.Linear.forward(model[2], x)
     return model
 
 
-def of_one_memory() -> nn.Sequential:
+def of_one_memory():
     model = shared()
     model[2].weight = nn.Parameter(model[1].weight.detach())
     return model
@@ -298,12 +288,12 @@ class Own(nn.Sequential):
         return 2 * super().forward(x)
 
 
-def tied() -> nn.Sequential:
+def tied():
     layer = nn.Linear(60, 60)
     return nn.Sequential(nn.Flatten(), layer, layer, nn.Linear(60, 3))
 
 
-def shared() -> nn.Sequential:
+def shared():
     model = nn.Sequential(
         nn.Flatten(), nn.Linear(60, 60), nn.Linear(60, 60), nn.Linear(60, 3)
     )

@@ -1,7 +1,6 @@
 """Initialization writes every parameter that is not kept, and no other."""
 
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -12,7 +11,7 @@ from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import initialize
 
 
-def network() -> nn.Sequential:
+def network():
     return nn.Sequential(
         nn.Conv2d(8, 128, 3),
         nn.BatchNorm2d(128),
@@ -22,7 +21,7 @@ def network() -> nn.Sequential:
     )
 
 
-def nines() -> nn.Sequential:
+def nines():
     """Return the network with every parameter 9."""
     model = network()
     with torch.no_grad():
@@ -31,7 +30,7 @@ def nines() -> nn.Sequential:
     return model
 
 
-def test_murata_is_he_for_convolutions_and_a_hundredth_for_dense_layers() -> None:
+def test_murata_is_he_for_convolutions_and_a_hundredth_for_dense_layers():
     """Moments within four standard errors; fan-in 72 gives He's sqrt(2 / 72)."""
     model = nines()
     with torch.no_grad():
@@ -57,7 +56,7 @@ def test_murata_is_he_for_convolutions_and_a_hundredth_for_dense_layers() -> Non
     )
 
 
-def test_torch_is_each_module_s_own_rule() -> None:
+def test_torch_is_each_module_s_own_rule():
     """And torch's global generator is left alone."""
     model = network()
     expected = network()
@@ -73,7 +72,7 @@ def test_torch_is_each_module_s_own_rule() -> None:
 
 
 @pytest.mark.parametrize("rule", ["murata", "torch"])
-def test_what_is_kept_keeps_its_bits(rule: str) -> None:
+def test_what_is_kept_keeps_its_bits(rule):
     model = nines()
     kept = ["0.weight", "1.running_var", "4.bias"]
     initialize(model, rule, stream(0), keep=kept)  # type: ignore[arg-type]
@@ -87,9 +86,7 @@ def test_what_is_kept_keeps_its_bits(rule: str) -> None:
 @pytest.mark.parametrize(
     "wrap", [nn.utils.spectral_norm, nn.utils.parametrizations.weight_norm]
 )
-def test_a_parameter_that_no_rule_writes_is_refused(
-    wrap: Callable[[nn.Module], nn.Module], rule: str
-) -> None:
+def test_a_parameter_that_no_rule_writes_is_refused(wrap, rule):
     model = nn.Sequential(nn.Linear(6, 3), wrap(nn.Linear(3, 3)))
     model(
         torch.zeros(2, 6)

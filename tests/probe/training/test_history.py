@@ -20,23 +20,23 @@ N, SIZE, EPOCHS = 50, 16, 4
 class Centred(nn.Module):
     """Takes off a mean over batches, a buffer that no state dict holds."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.layer = nn.Linear(4, 3)
         self.register_buffer("centre", torch.zeros(4), persistent=False)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         if self.training:
             self.centre = 0.5 * self.centre + 0.5 * x.detach().mean(0)
         return self.layer(x - self.centre)
 
 
-def data() -> Examples:
+def data():
     x = torch.randn(N, 4, generator=stream(0, "x"))
     return Examples(x, x[:, :3].argmax(1))
 
 
-def model() -> nn.Module:
+def model():
     made = Centred()
     with torch.no_grad():
         for parameter in made.parameters():
@@ -44,7 +44,7 @@ def model() -> nn.Module:
     return made
 
 
-def recipe(epochs: int = EPOCHS) -> Recipe:
+def recipe(epochs=EPOCHS):
     return Recipe(
         epochs=epochs,
         batch_size=SIZE,
@@ -53,9 +53,7 @@ def recipe(epochs: int = EPOCHS) -> Recipe:
     )
 
 
-def trained(
-    epochs: int = EPOCHS, kept: tuple[int, ...] = ()
-) -> tuple[nn.Module, HistoryRecorder]:
+def trained(epochs=EPOCHS, kept=()):
     own = model()
     watched = HistoryRecorder(kept)
     fit(
@@ -71,17 +69,17 @@ def trained(
 class Steps(Objective):
     """Notes the loss, the hits and the size of each batch."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.seen: list[tuple[float, int, int]] = []
 
-    def loss(self, model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def loss(self, model, x, y):
         logits = model(x)
         loss = functional.cross_entropy(logits, y)
         self.seen.append((loss.item(), int((logits.argmax(1) == y).sum()), len(y)))
         return loss
 
 
-def test_a_history_is_what_each_step_sees() -> None:
+def test_a_history_is_what_each_step_sees():
     history = trained()[1].history
     steps = Steps()
     fit(
@@ -110,7 +108,7 @@ def test_a_history_is_what_each_step_sees() -> None:
         (math.nan,),
     ],
 )
-def test_what_no_training_gives_is_refused(accuracies: tuple[float, ...]) -> None:
+def test_what_no_training_gives_is_refused(accuracies):
     with pytest.raises(ValueError, match=r"no training gives|empty"):
         History(losses=(2.3, 1.0), accuracies=accuracies)
 
@@ -141,10 +139,10 @@ COURSES: list[tuple[list[float], list[float], bool]] = [
 
 @pytest.mark.parametrize(("losses", "accuracies", "converged"), COURSES)
 def test_a_training_converged_where_an_epoch_changes_little_in_absolute_terms(
-    losses: list[float],
-    accuracies: list[float],
-    converged: bool,
-) -> None:
+    losses,
+    accuracies,
+    converged,
+):
     history = History(losses=tuple(losses), accuracies=tuple(accuracies))
     assert history.converged == converged
     noted = f"its training has not converged: loss {losses[-1]:.2f} ("
@@ -162,6 +160,6 @@ def test_a_training_converged_where_an_epoch_changes_little_in_absolute_terms(
         ([0.009, 0.009, 0.009], False),  # there was nothing to learn
     ],
 )
-def test_a_training_without_effect_is_noted(losses: list[float], stuck: bool) -> None:
+def test_a_training_without_effect_is_noted(losses, stuck):
     history = History(losses=tuple(losses), accuracies=(0.9,) * (len(losses) - 1))
     assert never_left(losses) == stuck == (notes_of(history) == [STUCK])

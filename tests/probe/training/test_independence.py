@@ -2,12 +2,10 @@
 
 import copy
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 import probe
@@ -19,8 +17,8 @@ from tests.laws.zoo.written import ABC, Written
 TASKS = [[0, 1], [2]]
 
 
-def normalized(side: bool, change: Callable[[Tensor], Tensor]) -> nn.Module:
-    def run(m: Any, x: Tensor) -> Tensor:
+def normalized(side, change):
+    def run(m, x):
         by_batch = m.mark(functional.batch_norm(h := m.a(x), None, None, training=True))
         return change(m.c(h if side else by_batch))
 
@@ -36,7 +34,7 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def data(shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+def data(shape):
     draw = torch.Generator().manual_seed(0)
     y = torch.arange(60) % 3
     centers = 3 * torch.randn(3, *[1] * (len(shape) - 1), shape[-1], generator=draw)
@@ -44,7 +42,7 @@ def data(shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_values_of_a_batch_are_refused(change: Callable[[Tensor], Tensor]) -> None:
+def test_values_of_a_batch_are_refused(change):
     examples = data((6,))
     for side, name in (False, "the output"), (True, "'mark'"):
         with pytest.raises(
@@ -60,30 +58,30 @@ def test_values_of_a_batch_are_refused(change: Callable[[Tensor], Tensor]) -> No
             )
 
 
-def test_a_prompt_of_the_batch_is_refused(tmp_path: Path) -> None:
+def test_a_prompt_of_the_batch_is_refused(tmp_path):
     model, *_ = prompts.l2p_by_batch.made()
     with pytest.raises(InputError, match="the output of an example depends"):
         probe.Recorder(tmp_path, model, data((4, 8)), TASKS).after_task(1)
 
 
-def test_what_the_size_of_a_batch_rounds_is_not_refused() -> None:
+def test_what_the_size_of_a_batch_rounds_is_not_refused():
     check_independence(lambda x: [("fired", x + (len(x) < 16))], *data((6,)))
 
 
-def rarely_elsewhere(m: Any, x: Tensor) -> Tensor:
+def rarely_elsewhere(m, x):
     """Return other logits for a batch if one of its values is large."""
     h = m.mark(m.a(x))
     return m.c(h.flip(1) if x.abs().max() > 50 else h)
 
 
-def alone(model: nn.Module, x: Tensor) -> Tensor:
+def alone(model, x):
     return torch.cat([model(row) for row in x.split(1)])
 
 
 @pytest.mark.parametrize("factor", [100, 1e6])
 def test_a_rare_example_that_sends_its_batch_down_another_path_is_refused(
-    tmp_path: Path, factor: float
-) -> None:
+    tmp_path, factor
+):
     x, y = data((6,))
     x[7] *= factor
     with torch.random.fork_rng(devices=[]):
@@ -114,7 +112,7 @@ def test_a_rare_example_that_sends_its_batch_down_another_path_is_refused(
     assert rec.R.values[1].tolist() == pytest.approx(expected)
 
 
-def test_examples_that_take_the_usual_path_are_not_refused(tmp_path: Path) -> None:
+def test_examples_that_take_the_usual_path_are_not_refused(tmp_path):
     model = Written(rarely_elsewhere, ABC)
     rec = probe.Recorder(tmp_path, model, data((6,)), TASKS)
     rec.after_task(1)

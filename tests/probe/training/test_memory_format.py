@@ -1,6 +1,5 @@
 """Which layout a network's images get, that it changes nothing but speed, and is borrowed."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -21,19 +20,14 @@ class Sees(nn.Module):
     what it adds to its output.
     """
 
-    def __init__(
-        self,
-        turn: Callable[[Tensor], Tensor] = Tensor.clone,
-        trained: bool = True,
-        noise: int = 0,
-    ) -> None:
+    def __init__(self, turn=Tensor.clone, trained=True, noise=0):
         super().__init__()
         self.conv = nn.Conv2d(3, 4, 3).requires_grad_(trained)
         self.head = nn.Linear(4, 3)
         self.turn, self.noise = turn, noise
         self.layouts: set[str] = set()
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         y = torch.relu(self.conv(self.turn(x)))
         self.layouts.add("channels first" if y.is_contiguous() else "channels last")
         return self.head(y.mean((2, 3))) + torch.rand(self.noise).sum()
@@ -49,7 +43,7 @@ Frozen = partial(Sees, trained=False)
 Shifting = partial(Sees, noise=1)
 
 
-def images(n: int = 24) -> Examples:
+def images(n=24):
     draw = stream(0, "images")
     return Examples(
         torch.randn(
@@ -63,7 +57,7 @@ def images(n: int = 24) -> Examples:
     )
 
 
-def built(build: Callable[[], nn.Module]) -> nn.Module:
+def built(build):
     with global_stream(stream(0, "build")):
         return build()
 
@@ -75,9 +69,7 @@ def built(build: Callable[[], nn.Module]) -> nn.Module:
         *((build, "first") for build in (Views, Strides, Frozen, Shifting)),
     ],
 )
-def test_training_takes_the_layout_that_is_fast_and_right(
-    build: Callable[[], Sees], layout: str
-) -> None:
+def test_training_takes_the_layout_that_is_fast_and_right(build, layout):
     model = built(build)
     plain = built(build)
     fit(
@@ -96,10 +88,10 @@ def test_training_takes_the_layout_that_is_fast_and_right(
 class Spy(Objective):
     """Starts each step with a clean record, and sees the batch as the data hold it."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self, model):
         self.model = model
 
-    def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def batch(self, x, y):
         assert x.is_contiguous()
         self.model.layouts.clear()
         return x, y
@@ -113,9 +105,7 @@ class Spy(Objective):
         Strides,
     ],
 )
-def test_the_layout_moves_no_weight_beyond_rounding(
-    build: Callable[[], nn.Module],
-) -> None:
+def test_the_layout_moves_no_weight_beyond_rounding(build):
     """Against the plain loop: the same batches, none of them rearranged."""
     model = built(build)
     plain = built(build)

@@ -14,7 +14,7 @@ from probe.modules import mode
 from probe.training.evaluation import penultimate
 
 
-def images(*shape: int) -> Tensor:
+def images(*shape):
     return torch.randn(5, *shape, generator=torch.Generator().manual_seed(0))
 
 
@@ -30,7 +30,7 @@ def images(*shape: int) -> Tensor:
     ],
     ids=lambda module: type(module).__name__,
 )
-def test_layers_without_a_matrix_behind_it_are_passed_over(behind: nn.Module) -> None:
+def test_layers_without_a_matrix_behind_it_are_passed_over(behind):
     with torch.random.fork_rng():
         model = nn.Sequential(
             nn.Linear(3, 6), nn.ReLU(inplace=True), nn.Linear(6, 4), behind
@@ -43,16 +43,16 @@ def test_layers_without_a_matrix_behind_it_are_passed_over(behind: nn.Module) ->
 class Odd(nn.Module):
     """Ends in another way than by what a layer returns: way(self, x)."""
 
-    def __init__(self, way: Callable[[Odd, Tensor], Tensor]) -> None:
+    def __init__(self, way):
         super().__init__()
         self.one = nn.Linear(4, 3)
         self.two = nn.Linear(4, 3)
         self.way = way
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return self.way(self, x)
 
-    def freed(self, x: Tensor) -> Tensor:
+    def freed(self, x):
         """Values of many layers are freed before the output, which may get the id of one."""
         for _ in range(50):
             self.two(x)
@@ -67,7 +67,7 @@ WAYS: dict[str, Callable[[Odd, Tensor], Tensor]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_output_that_is_no_layer_s_is_refused_in_a_sentence(way: str) -> None:
+def test_an_output_that_is_no_layer_s_is_refused_in_a_sentence(way):
     for _ in range(20):
         with pytest.raises(InputError, match="its last layer"):
             penultimate(Odd(WAYS[way]), images(4))

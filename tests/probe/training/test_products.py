@@ -1,17 +1,16 @@
 """fp32 means fp32: products are not rounded to TF32 unless asked for, wherever a network runs."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import fit
-from probe.training.recipe import Precision, Recipe
+from probe.training.recipe import Recipe
 from tests.laws.counting import evaluate
 
 Setting = tuple[object, ...]
@@ -19,7 +18,7 @@ DATA = Examples(torch.randn(12, 4, generator=stream(0, "x")), torch.arange(12) %
 PER_KIND = hasattr(torch.backends.cuda.matmul, "fp32_precision")
 
 
-def setting() -> Setting:
+def setting():
     """What torch would round to now: products, convolutions and recurrent layers of a GPU."""
     backends: Any = torch.backends
     if not PER_KIND:
@@ -41,7 +40,7 @@ ROUNDED: Setting = (*("tf32",) * 3, *("ieee",) * 3) if PER_KIND else ("high", Tr
 
 
 @pytest.fixture(autouse=True)
-def outside() -> Iterator[None]:
+def outside():
     """Rounding as the user may have set it; it must be so again afterwards."""
     before = torch.get_float32_matmul_precision()
     convolutions = torch.backends.cudnn.allow_tf32
@@ -58,13 +57,13 @@ def outside() -> Iterator[None]:
 class Sees(nn.Module):
     """Notes the setting in every forward and backward pass."""
 
-    def __init__(self, width: int = 4) -> None:
+    def __init__(self, width=4):
         super().__init__()
         self.first = nn.Linear(width, 5)
         self.last = nn.Linear(5, 3)
         self.seen: set[Setting] = set()
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         self.seen.add(setting())
         hidden = self.first(x.flatten(1))
         if hidden.requires_grad:
@@ -80,15 +79,13 @@ class Sees(nn.Module):
         ("tf32", ROUNDED),
     ],
 )
-def test_a_training_rounds_where_its_recipe_says_so(
-    of: Precision, expected: Setting
-) -> None:
+def test_a_training_rounds_where_its_recipe_says_so(of, expected):
     model = Sees()
     fit(model, DATA, Recipe(epochs=1, batch_size=4, precision=of), stream(0))
     assert model.seen == {expected}
 
 
-def test_an_evaluation_is_in_fp32_also_under_autocast() -> None:
+def test_an_evaluation_is_in_fp32_also_under_autocast():
     """bf16 cannot tell 1 from 1.001, so that the first of two such logits would win."""
     data = Examples(torch.tensor([[1.0, 1.001]] * 4), torch.ones(4).long())
     with torch.autocast("cpu"):
@@ -98,9 +95,7 @@ def test_an_evaluation_is_in_fp32_also_under_autocast() -> None:
 @pytest.mark.parametrize(
     ("precision", "dtype"), [("fp32", "float32"), ("bf16", "bfloat16")]
 )
-def test_products_are_in_the_precision_and_weights_in_fp32(
-    precision: Precision, dtype: str
-):
+def test_products_are_in_the_precision_and_weights_in_fp32(precision, dtype):
     model = nn.Linear(4, 3)
     seen = set[torch.dtype]()
     model.register_forward_hook(lambda *given: seen.add(given[-1].dtype))
@@ -109,7 +104,7 @@ def test_products_are_in_the_precision_and_weights_in_fp32(
     assert {p.dtype for p in model.parameters()} == {torch.float32}
 
 
-def test_each_step_in_bf16_sees_the_weights_of_the_step_before() -> None:
+def test_each_step_in_bf16_sees_the_weights_of_the_step_before():
     """As in a plain loop with an autocast per step, up to the order of examples; under another."""
     losses = {}
     for caller in ("plain", "ours", "ours under autocast"):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim.lr_scheduler import (
     CosineAnnealingLR,
     LambdaLR,
@@ -26,19 +26,19 @@ EPOCHS, SIZE, N = 4, 5, 21  # batches of 5, 5, 5 and 6
 STEPS = EPOCHS * 4
 
 
-def data() -> Examples:
+def data():
     draw = stream(0, "data")
     x = torch.randn(N, 4, generator=draw, dtype=torch.float64)
     return Examples(x, torch.randint(3, (N,), generator=draw))
 
 
-def network() -> nn.Module:
+def network():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)).double()
 
 
-def recipe(**given: Any) -> Recipe:
+def recipe(**given):
     return Recipe(
         **{
             "epochs": EPOCHS,
@@ -49,11 +49,11 @@ def recipe(**given: Any) -> Recipe:
     )
 
 
-def weights(model: nn.Module) -> Tensor:
+def weights(model):
     return torch.cat([p.detach().flatten() for p in model.parameters()])
 
 
-def fitted(of: Recipe, objective: Objective | None = None) -> Tensor:
+def fitted(of, objective=None):
     model = network()
     fit(
         model,
@@ -65,11 +65,7 @@ def fitted(of: Recipe, objective: Objective | None = None) -> Tensor:
     return weights(model)
 
 
-def scheduler(
-    of: Recipe,
-    optimizer: torch.optim.Optimizer,
-    steps: int,
-) -> LRScheduler:
+def scheduler(of, optimizer, steps):
     """The same schedule by torch's own classes."""
     warm = round(of.warmup * steps)
     after: LRScheduler = LambdaLR(optimizer, lambda step: 1.0)
@@ -81,11 +77,7 @@ def scheduler(
     return SequentialLR(optimizer, [first, after], milestones=[warm])
 
 
-def plainly(
-    of: Recipe,
-    made: type[torch.optim.Optimizer],
-    **settings: Any,
-) -> Tensor:
+def plainly(of, made, **settings):
     """The same training as written by hand, with torch's unfused optimizer."""
     model = network()
     examples = data()
@@ -133,9 +125,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "given"), CASES)
-def test_a_training_is_that_of_torchs_own_optimizer_and_scheduler(
-    name: str, given: dict[str, Any]
-) -> None:
+def test_a_training_is_that_of_torchs_own_optimizer_and_scheduler(name, given):
     """Fused kernels round otherwise, in float64 by a few units of 1e-16."""
     of = recipe(optimizer=name, **given)
     made, settings = OPTIMIZERS[name]
@@ -156,9 +146,7 @@ def test_a_training_is_that_of_torchs_own_optimizer_and_scheduler(
 
 @pytest.mark.parametrize("optimizer", ["adam", "nadam", "sgd"])
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.half])
-def test_small_steps_of_weights_in_half_precision_add_up(
-    kind: torch.dtype, optimizer: str
-) -> None:
+def test_small_steps_of_weights_in_half_precision_add_up(kind, optimizer):
     """And begin again where an objective has changed the weights."""
     of = recipe(optimizer=optimizer, learning_rate=1e-4, clip_norm=1.0)
     trained = [nn.Parameter(torch.ones(3, dtype=d)) for d in (torch.float, kind)]
@@ -174,7 +162,7 @@ def test_small_steps_of_weights_in_half_precision_add_up(
     assert half[0] < 0.99
 
 
-def test_what_the_settings_cost_by_hand() -> None:
+def test_what_the_settings_cost_by_hand():
     """The decay's and momentum's product, the norm's square and clipping's factor."""
     ops = {name: optimizer_ops(Recipe(optimizer=name)) for name in OPTIMIZERS}  # type: ignore[arg-type]
     assert ops == {
@@ -201,7 +189,7 @@ def test_what_the_settings_cost_by_hand() -> None:
         ("clip_norm", 0.0),
     ],
 )
-def test_settings_that_cannot_be_are_refused_by_name(name: str, value: Any) -> None:
+def test_settings_that_cannot_be_are_refused_by_name(name, value):
     with pytest.raises(InputError, match=f"^{name}: "):
         Recipe(optimizer="sgd", **{name: value})
     with pytest.raises(InputError, match="'adamw'"):
@@ -211,10 +199,10 @@ def test_settings_that_cannot_be_are_refused_by_name(name: str, value: Any) -> N
 class Visits(Objective):
     """Notes which examples each batch holds (their first input is their number)."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.batches: list[list[int]] = []
 
-    def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def batch(self, x, y):
         self.batches.append(x[:, 0].int().tolist())
         return x, y
 
@@ -230,11 +218,7 @@ class Visits(Objective):
         (3, 1, [1] * 3),
     ],
 )
-def test_every_epoch_visits_each_example_once(
-    n: int,
-    size: int,
-    expected: list[int],
-) -> None:
+def test_every_epoch_visits_each_example_once(n, size, expected):
     """In a new order each time; a last batch of one joins the one before it."""
     x = torch.arange(n).float()[:, None].repeat(1, 4)
     spy = Visits()
@@ -255,17 +239,13 @@ def test_every_epoch_visits_each_example_once(
     assert n < 8 or first != second
 
 
-def test_a_learner_can_change_a_setting_to_zero() -> None:
+def test_a_learner_can_change_a_setting_to_zero():
     zero = {"weight_decay": 0.0, "warmup": 0.0}
     own = RecipeChanges(**zero).applied_to(Recipe(weight_decay=0.1, warmup=0.2))
     assert own == Recipe(**zero)
 
 
-def stopped_plainly(
-    patience: int,
-    share: float,
-    most: int,
-) -> tuple[Tensor, int]:
+def stopped_plainly(patience, share, most):
     """Early stopping as written by hand: the best weights, and the number of epochs."""
     model = network()
     examples = data()
@@ -308,7 +288,7 @@ def stopped_plainly(
         (40, 12),
     ],
 )
-def test_early_stopping_is_the_plain_loop(patience: int, most: int) -> None:
+def test_early_stopping_is_the_plain_loop(patience, most):
     """The same epoch and the same weights, of the epoch with the lowest loss held out."""
     model = network()
     steps = Objective()
@@ -331,9 +311,7 @@ def test_early_stopping_is_the_plain_loop(patience: int, most: int) -> None:
     assert (epochs < most) == (patience < 40)
 
 
-def test_the_loss_held_out_is_a_mean_over_examples(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_loss_held_out_is_a_mean_over_examples(monkeypatch):
     monkeypatch.setattr("probe.training.early_stopping._BATCH", 7)
     early = Recipe(epochs=2, patience=1, validation=0.3)
     stopping = EarlyStopping(data(), early, stream(0), Objective())
@@ -344,7 +322,7 @@ def test_the_loss_held_out_is_a_mean_over_examples(
 
 
 @pytest.mark.parametrize("iterations", [3, 4, 10])
-def test_iterations_are_steps(iterations: int) -> None:
+def test_iterations_are_steps(iterations):
     """Of four an epoch; the last epoch may be a part."""
     spy = Visits()
     plain = Visits()
@@ -367,7 +345,7 @@ def test_iterations_are_steps(iterations: int) -> None:
     assert RecipeChanges(epochs=2).applied_to(recipe(iterations=3)) == recipe(epochs=2)
 
 
-def test_a_single_example_is_not_held_out() -> None:
+def test_a_single_example_is_not_held_out():
     early = Recipe(epochs=2, patience=1, validation=0.5)
     few = data().take(torch.zeros(1).long())
     fit(
@@ -380,7 +358,7 @@ def test_a_single_example_is_not_held_out() -> None:
     assert len(steps.losses) == 3
 
 
-def test_early_stopping_takes_patience_and_a_share() -> None:
+def test_early_stopping_takes_patience_and_a_share():
     for given in {"patience": 2}, {"validation": 0.2}:
         with pytest.raises(InputError, match="patience"):
             Recipe(**given)

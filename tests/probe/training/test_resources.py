@@ -15,7 +15,7 @@ from probe.training.recipe import Recipe
 K = 3
 
 
-def conv() -> nn.Sequential:
+def conv():
     return nn.Sequential(
         nn.Conv2d(
             2,
@@ -39,7 +39,7 @@ def conv() -> nn.Sequential:
 PER_EXAMPLE = 2 * (5 * 5 * 4 * 2 * 9) + 3 * (3 * 5 * 6 * 4 * 3) + 3 * (6 * 3 * 5 * K)
 
 
-def data(n: int) -> Examples:
+def data(n):
     return Examples(
         torch.randn(
             n,
@@ -52,13 +52,13 @@ def data(n: int) -> Examples:
     )
 
 
-def made() -> nn.Sequential:
+def made():
     with global_stream(stream(1)):
         return conv()
 
 
 @pytest.mark.parametrize("n", [5, 37])
-def test_one_pass_is_forward_and_backward_over_all_examples(n: int) -> None:
+def test_one_pass_is_forward_and_backward_over_all_examples(n):
     model = made()
     before = copy.deepcopy(model.state_dict())
     assert one_pass_ops(model, data(n), batch_size=8) == n * PER_EXAMPLE
@@ -70,7 +70,7 @@ def test_one_pass_is_forward_and_backward_over_all_examples(n: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "batches"), [(20, 3), (17, 2)])
-def test_a_training_is_its_passes(n: int, batches: int) -> None:
+def test_a_training_is_its_passes(n, batches):
     """Full, last and joined batches (17 = 8 + 9): each example costs the same in any of them."""
     meter = OpsMeter()
     fit(

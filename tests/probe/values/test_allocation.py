@@ -15,10 +15,10 @@ needs = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1)
 
 @given(needs, numbers, numbers)
 def test_no_plan_takes_more_than_it_may_and_memory_goes_to_what_saves_most_work_per_byte(
-    needs: list[tuple[int, int]],
-    budget: int,
-    room: int,
-) -> None:
+    needs,
+    budget,
+    room,
+):
     sizes = {str(k): size for k, (size, _) in enumerate(needs)}
     work = {str(k): float(own) for k, (_, own) in enumerate(needs)}
     plan = allocate(
@@ -50,12 +50,12 @@ def test_no_plan_takes_more_than_it_may_and_memory_goes_to_what_saves_most_work_
         ("storage", "fp16"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(name: str, value: object) -> None:
+def test_settings_that_cannot_be_are_refused(name, value):
     with pytest.raises(InputError, match=f"^{name}: "):
         CacheSettings(**{name: value})  # type: ignore[arg-type]
 
 
-def test_processes_share_memory_and_disk_alike() -> None:
+def test_processes_share_memory_and_disk_alike():
     settings = CacheSettings(budget=100, scratch=Path(), room=60)
     share = settings.settled(torch.device("cpu"), processes=4)
     assert (share.budget, share.room) == (25, 15)

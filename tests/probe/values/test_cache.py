@@ -1,18 +1,17 @@
 """The cache: the same values wherever they live, none kept twice, never more than allowed."""
 
-from pathlib import Path
 from typing import get_args
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from probe.batch import Rows, mapped, tensors
+from probe.batch import mapped, tensors
 from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.values.allocation import Storage
 from probe.values.cache import CachedRows, RecomputedRows
-from probe.values.layout import Inputs, PrefixCall, ValueLayout, value_layout
+from probe.values.layout import Inputs, value_layout
 from tests.laws.zoo.specimens import specimen
 
 SIZE = 16
@@ -24,11 +23,7 @@ CUTS = [
 ]
 
 
-def layout_of(
-    prefix: PrefixCall,
-    inputs: Inputs,
-    storage: Storage = "fp32",
-) -> ValueLayout:
+def layout_of(prefix, inputs, storage="fp32"):
     """The layout of a prefix's values; what is the batch itself is read from the inputs."""
     batch = inputs[torch.arange(SIZE)]
     with torch.no_grad():
@@ -43,12 +38,7 @@ def layout_of(
     )
 
 
-def everywhere(
-    prefix: PrefixCall,
-    x: Tensor,
-    folder: Path,
-    storage: Storage = "fp32",
-) -> dict[str, Rows]:
+def everywhere(prefix, x, folder, storage="fp32"):
     """The values of a prefix for all inputs, in every place that there is."""
     inputs = Inputs(x)
     layout = layout_of(prefix, inputs, storage)
@@ -66,7 +56,7 @@ def everywhere(
     return {**stored, "recomputed": RecomputedRows(layout, prefix, inputs, SIZE)}
 
 
-def draws(n: int) -> list[Tensor]:
+def draws(n):
     """One, a few, repeated ones, more than a batch, and all of n examples."""
     chance = torch.Generator().manual_seed(0)
     some = [torch.randint(n, (count,), generator=chance) for count in (1, 2, 7, 17, 50)]
@@ -86,11 +76,11 @@ def draws(n: int) -> list[Tensor]:
 class Pair(nn.Module):
     """Gives the input, a channels-last map, indices, one number each, and a transposed map."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.map = nn.Conv2d(2, 5, 3)
 
-    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+    def forward(self, x):
         value = self.map(x.contiguous(memory_format=torch.channels_last))
         turned = value.flatten(2).permute(2, 0, 1).contiguous().permute(1, 2, 0)
         return (
@@ -102,7 +92,7 @@ class Pair(nn.Module):
         )
 
 
-def pair() -> tuple[nn.Module, Tensor]:
+def pair():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return Pair().requires_grad_(False), torch.randn(40, 2, 6, 6)
@@ -110,12 +100,7 @@ def pair() -> tuple[nn.Module, Tensor]:
 
 @pytest.mark.parametrize("storage", get_args(Storage))
 @pytest.mark.parametrize(("name", "feature"), [("pair", ""), *CUTS])
-def test_values_are_the_same_wherever_they_live(
-    name: str,
-    feature: str,
-    storage: Storage,
-    tmp_path: Path,
-) -> None:
+def test_values_are_the_same_wherever_they_live(name, feature, storage, tmp_path):
     if name == "pair":
         prefix, x = pair()
     else:
@@ -142,7 +127,7 @@ def test_values_are_the_same_wherever_they_live(
             torch.testing.assert_close(a, b.flip(0), **rounding)
 
 
-def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:
+def test_what_is_handed_out_may_be_written_into(tmp_path):
     prefix, x = pair()
     before = x.clone()
     indices = torch.arange(20)
@@ -155,12 +140,10 @@ def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_examples_keep_their_slot_in_the_batch_where_it_matters(
-    own: bool, tmp_path: Path
-) -> None:
+def test_examples_keep_their_slot_in_the_batch_where_it_matters(own, tmp_path):
     """A prefix that adds the slot to the value; without one that does, nothing is done thrice."""
 
-    def numbered(x: Tensor) -> Tensor:
+    def numbered(x):
         calls.append(len(x))
         return x + torch.arange(len(x)).view(-1, 1) * own
 
@@ -181,8 +164,8 @@ def test_examples_keep_their_slot_in_the_batch_where_it_matters(
     assert used == ([3, 1, 3] if own else [3, 1, 1])
 
 
-def test_a_value_without_a_shape_of_its_own_is_refused() -> None:
-    def shrinks(x: Tensor) -> Tensor:
+def test_a_value_without_a_shape_of_its_own_is_refused():
+    def shrinks(x):
         return x[:, : int(x.sum()) + 1]
 
     x = torch.zeros(40, 3)

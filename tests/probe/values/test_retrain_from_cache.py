@@ -2,15 +2,13 @@
 
 import copy
 import weakref
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from probe import Examples, Model, Recipe, partial_retrain
 from probe.retrain import cache_plan, retrain_each
 from probe.retraining import RetrainSettings
-from probe.values.allocation import CacheSettings, Storage
+from probe.values.allocation import CacheSettings
 from probe.values.cache import CachedRows
 from tests.laws.other_device import OtherDevice
 from tests.laws.zoo.specimens import specimen
@@ -27,11 +25,11 @@ SIZE = 16
     ],
 )
 def test_no_result_depends_on_where_values_live_or_on_the_device(
-    name: str,
-    features: list[str],
-    storage: Storage,
-    tmp_path: Path,
-) -> None:
+    name,
+    features,
+    storage,
+    tmp_path,
+):
     model, x, y = specimen(name, 24)
     sizes = {p.size for p in cache_plan(model, features, x, (24, 20))}
     settings = [
@@ -53,10 +51,10 @@ def test_no_result_depends_on_where_values_live_or_on_the_device(
     recipe = Recipe(epochs=2, batch_size=SIZE, learning_rate=0.01)
 
     def counts(
-        cache: CacheSettings,
-        to: Any = lambda held: held,
-        seed: int = 0,
-    ) -> Any:
+        cache,
+        to=lambda held: held,
+        seed=0,
+    ):
         train = Examples(to(x), to(y))
         test = Examples(to(x[:20]), to(y[:20]))
         own = Model(to(copy.deepcopy(model)), fresh="murata", classes=[2, 0, 1])
@@ -73,13 +71,11 @@ def test_no_result_depends_on_where_values_live_or_on_the_device(
     assert counts(settings[0], seed=1) != first
 
 
-def test_values_are_dropped_once_they_have_served(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_values_are_dropped_once_they_have_served(monkeypatch):
     alive: weakref.WeakSet[CachedRows] = weakref.WeakSet()
 
     class Watched(CachedRows):
-        def __init__(self, *given: object) -> None:
+        def __init__(self, *given):
             super().__init__(*given)  # type: ignore[arg-type]
             alive.add(self)
 

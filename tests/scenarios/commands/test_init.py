@@ -31,15 +31,16 @@ def test_the_study_runs_as_it_is(probe, cwd):
 
 
 def test_user_defined_code_runs_as_it_is(probe, cwd):
-    code, out, _ = probe("init sub.toml --own --learners er,offline")
+    (cwd / "own").mkdir()
+    code, out, _ = probe("init own/sub.toml --own --learners er,offline")
     *wrote, command = out.splitlines()
-    assert (code, wrote) == (0, ["wrote sub.toml", "wrote mynets.py"])
-    assert command == "next: probe run sub.toml --load mynets.py"
+    assert (code, wrote) == (0, ["wrote own/sub.toml", "wrote own/mynets.py"])
+    assert command == "next: probe run own/sub.toml --load own/mynets.py"
     line = command.removeprefix("next: probe ")
     assert probe(f"{line} --epochs 1 --seeds 1 --workers 1")[0] == 0
     assert len(features(cwd / "runs" / "sub")) >= 2
     # The file alone runs no code: it names what only the flag loads.
-    code, _, err = probe("run sub.toml")
+    code, _, err = probe("run own/sub.toml")
     assert code == 2
     assert "--load" in err
 

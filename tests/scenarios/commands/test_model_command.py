@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+import probe
 from probe.errors import InputError
 from probe.record.checkpoints import Run
 from scenarios.checkpoint_loader import _recipe
@@ -80,6 +81,14 @@ def test_readouts_are_measured_after_the_tasks_of_the_flag(own, begun):
     assert seen.to_dict() == {"retrain": {2}, "linear": {1, 2}}
     with pytest.raises(InputError, match="retrain"):
         own.model(steps="retrain=often")
+
+
+def test_a_limit_of_the_training_examples_leaves_the_test_examples(own, modeled):
+    limited = own.model(readouts="ncm", train_limit=2)
+    few, whole = (
+        probe.predictions(root)["example"].nunique() for root in (limited, modeled)
+    )
+    assert few == whole > 20
 
 
 def test_status_and_figures_need_none_of_the_users_code(

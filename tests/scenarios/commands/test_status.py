@@ -3,6 +3,7 @@
 import json
 
 from probe.results.run_directory import describe
+from scenarios.commands import status
 from scenarios.execution.work import carried_out
 from tests.scenarios.execution.helpers import SICK, jobs_in, locked, work_of
 
@@ -69,6 +70,14 @@ def test_finished_running_and_failed_jobs_in_text_and_json(tmp_path, probe):
         "failed": [{"job": OFFLINE, "reason": "training diverged"}],
         **{"corrupt": [], "processes": 1, "remarks": []},
     }
+
+
+def test_the_time_left_is_that_of_all_processes_at_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(status, "seconds_left", lambda *given: given[-1])
+    work = work_of(tmp_path / "run", learners=LEARNERS)
+    describe(work.root, work.plan)
+    with locked(work.root / "jobs" / SICK), locked(work.root / "jobs" / OFFLINE):
+        assert status.status_of(work.root)["seconds_left"] == 2
 
 
 def test_the_time_left_is_unknown_at_first_and_none_in_the_end(tmp_path, probe):

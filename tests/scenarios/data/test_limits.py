@@ -34,6 +34,15 @@ def test_a_limit_keeps_the_first_of_each_class_in_their_order(labels, limit):
     assert (first.test, second.train) == (data.test, data.train)
 
 
+def test_the_pixels_of_a_study_are_permuted_by_its_seed():
+    raw = {"data": "digits", "kind": "permutation", "train_limit": 1, "sessions": 2}
+    second = []
+    for seed in (0, 3):
+        spec = ScenarioSpec.model_validate(raw | {"permutation_seed": seed})
+        second.append(spec.scenario(Location()).tasks[1].train.x)
+    assert not torch.equal(*second)
+
+
 @given(
     labels=st.permutations([0] * 4 + [1] * 5 + [2] * 7 + [0, 1, 2]),
     count=st.integers(1, 4),
@@ -76,8 +85,9 @@ def test_inputs_are_standardized_by_channel_over_the_training_images():
 def test_a_study_is_standardized_over_the_images_that_it_has():
     """With a limit, those are fewer."""
     raw = {"data": "digits", "train_limit": 3, "standardize": True}
-    scenario = ScenarioSpec.model_validate(raw).scenario(Location())
-    x = torch.cat([task.train.x for task in scenario.tasks])
-    assert len(x) == 30
+    for held in ({}, {"validation": 2}):
+        scenario = ScenarioSpec.model_validate(raw | held).scenario(Location())
+        x = torch.cat([task.train.x for task in scenario.tasks])
+        assert len(x) == 30
     assert float(x.mean()) == pytest.approx(0, abs=1e-5)
     assert float(x.std(correction=0)) == pytest.approx(1, abs=1e-5)

@@ -38,7 +38,6 @@ from probe.tables.note_text import by_feature
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, assign_tasks
 from probe.training.evaluation import (
-    TESTED_AGAIN,
     SelectedOutputs,
     check_outputs,
     outputs_of,
@@ -481,7 +480,7 @@ def _check_batches(called: Model, test: AnyExamples, classes: int) -> None:
     ):
         logits = partial(called.class_call, network)
         check_outputs(logits, test)
-        predict_each(logits, test, classes, {}, check=TESTED_AGAIN)
+        predict_each(logits, test, classes, {}, check=True)
 
 
 def _arrange(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:

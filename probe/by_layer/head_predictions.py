@@ -54,7 +54,7 @@ class Heads:
         return self.scenario.tasks[self.position - 1].test
 
     def predict(
-        self, logits: Logits, any_layout: bool | None = None, check: int = 0
+        self, logits: Logits, any_layout: bool | None = None, check: bool = False
     ) -> ByHead:
         """Predict the classes of the test data under every head in one pass.
 

@@ -33,7 +33,7 @@ from probe.rewinding.hybrids import Names, rewind, sets_of
 from probe.rewinding.sharing import SharedPasses
 from probe.stored_names import Peer, name_of_blocks
 from probe.tasks import Scenario
-from probe.training.evaluation import TESTED_AGAIN, ByHead, Logits, check_outputs
+from probe.training.evaluation import ByHead, Logits, check_outputs
 from probe.training.fresh_weights import Fresh
 from probe.training.memory_format import same_in_both_layouts, some
 
@@ -175,7 +175,7 @@ class TrainedNetwork:
             return logits
 
         with mode(self.model, training=False):
-            return self._heads().predict(logits_of, check=TESTED_AGAIN), notes
+            return self._heads().predict(logits_of, check=True), notes
 
     @property
     def _as_it_is(self) -> Tested:

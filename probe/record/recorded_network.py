@@ -21,12 +21,7 @@ from probe.readouts.readout import Ncm, read
 from probe.record.course import Course
 from probe.record.state_files import NEVER, plain_state, with_rows
 from probe.seeding import every_global_stream, stream
-from probe.training.evaluation import (
-    ONE_OUTPUT,
-    TESTED_AGAIN,
-    check_outputs,
-    predict_each,
-)
+from probe.training.evaluation import ONE_OUTPUT, check_outputs, predict_each
 
 _SAMPLE = 8  # examples on which layers are found
 
@@ -98,7 +93,7 @@ class RecordedNetwork:
                 {"": None},
                 self.batch_size,
                 rows=test.task,
-                check=TESTED_AGAIN,
+                check=True,
             )
             return predictions[""]
 

@@ -24,15 +24,16 @@ from probe.training.chain_layers import (
     dense,
     elementwise,
     flatten,
-    is_small,
+    gains,
     windows,
 )
 from probe.training.evaluation import SelectedOutputs
 from probe.training.memory_format import channels_last
 from probe.training.recipe import Recipe
 
-# Layers of a chain. The passes of the first five are written out; pooling builds a graph
-# of autograd. With more such layers, a chain would gain nothing: docs/speed.md.
+# Layers of a chain. The passes of the first five are written out; pooling and flattening
+# of some dimensions build graphs of autograd. With more such layers, a chain would gain
+# little or nothing: docs/speed.md.
 _KINDS = {
     nn.Linear,
     nn.Conv2d,
@@ -150,7 +151,7 @@ class Chain:
     def _link(self, layer: nn.Module, x: Tensor) -> Link:
         """Return the link of a layer, for inputs like x (B, ...)."""
         link = None
-        if isinstance(layer, nn.Linear) and x.ndim == 2:
+        if isinstance(layer, nn.Linear):
             link = dense(torch.empty_like(x), layer.weight, layer.bias, self._places)
         elif isinstance(layer, nn.Conv2d):
             link = windows(layer, x, self._places)
@@ -162,7 +163,7 @@ class Chain:
             and layer.end_dim == -1
         ):
             link = flatten(x)
-        return link or by_autograd(layer, self._places)
+        return link or by_autograd(layer)
 
     def _takes(self, x: Tensor) -> bool:
         """Return whether the chain can run on x: a plain tensor of the parameters' type."""
@@ -193,8 +194,8 @@ def chained(model: nn.Module, data: Labeled, recipe: Recipe) -> Iterator[Chain |
         yield None
         return
     size = min(recipe.batch_size, len(data))
-    batch = torch.arange(size, device=data.y.device)
-    if not _are_small(_layers(inner), gather(data.x, batch)):
+    example = gather(data.x, torch.zeros(1, dtype=torch.long, device=data.y.device))
+    if not _all_gain(inner, example, size):
         yield None
         return
     memory = {p: p.data for p in inner.parameters()}
@@ -219,14 +220,15 @@ def _layers(model: nn.Module) -> list[nn.Module]:
 
 
 @torch.no_grad()
-def _are_small(layers: list[nn.Module], x: Value) -> bool:
-    """Return whether all convolutions are small for inputs like x, (B, ...)."""
-    for layer in layers:
-        if not isinstance(x, Tensor):
+def _all_gain(model: nn.Sequential, x: Value, size: int) -> bool:
+    """Return whether all layers gain in a chain, for batches of inputs like x (1, ...)."""
+    if not isinstance(x, Tensor) or x.dtype != next(model.parameters()).dtype:
+        return False
+    value: Tensor = x
+    for layer in _layers(model):
+        if not gains(layer, value, size):
             return False
-        if isinstance(layer, nn.Conv2d) and not is_small(layer, x):
-            return False
-        x = layer(x)
+        value = layer(value)
     return True
 
 

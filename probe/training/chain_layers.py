@@ -72,14 +72,24 @@ def dense(
     return Link(forward, backward)
 
 
-def is_small(module: nn.Conv2d, x: Tensor) -> bool:
-    """Return whether a convolution is plain, and its windows and outputs hold few numbers.
+def gains(module: nn.Module, x: Tensor, size: int) -> bool:
+    """Return whether a layer is faster, or as fast, in a chain, for inputs like x (1, ...).
+
+    Dense layers take rows, without positions; convolutions are plain, and their windows
+    and outputs hold few numbers. A layer that does not fit its inputs gains nothing.
 
     Args:
-        module: The convolution.
-        x: A batch like its inputs, (B, C, H, W).
+        module: The layer.
+        x: An example of its inputs.
+        size: The number of examples of a batch.
     """
-    pixels = math.prod(_output_shape(module, x)[:3])
+    if isinstance(module, nn.Linear):
+        return x.shape[1:] == (module.in_features,)
+    if not isinstance(module, nn.Conv2d):
+        return True
+    if x.ndim != 4 or x.shape[1] != module.in_channels:
+        return False
+    pixels = size * math.prod(_output_shape(module, x)[:3])
     numbers = max(module.weight[0].numel(), 3 * module.out_channels)
     return 0 < pixels * numbers <= _MOST
 
@@ -88,7 +98,7 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link:
     """Return the link of a convolution: one product of its weights and the windows of the image.
 
     Args:
-        module: The convolution, see `is_small`.
+        module: The convolution, see `gains`.
         x: A batch like its inputs, (B, C, H, W).
         gradients: The memory of the parameters' gradients.
 
@@ -222,29 +232,21 @@ def flatten(x: Tensor) -> Link:
     return Link(forward, backward)
 
 
-def by_autograd(module: nn.Module, gradients: Gradients) -> Link:
-    """Return the link of any other layer, each of whose passes builds its own graph."""
-    places = {p: gradients[p] for p in module.parameters() if p in gradients}
+def by_autograd(module: nn.Module) -> Link:
+    """Return the link of a layer without parameters, each of whose passes builds its own graph."""
     leaf = y = torch.empty(0)
 
     def forward(x: Tensor) -> Tensor:
         nonlocal leaf, y
         leaf = x.detach().requires_grad_()
         with torch.enable_grad():
-            # A copy, as the layer may write into its input, and autograd forbids that of a
-            # leaf.
-            y = cast(Tensor, module(leaf.clone()))
+            y = cast(Tensor, module(leaf))
         return y.detach()
 
     def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
-        inputs: list[Tensor] = list(places)
-        if wanted:
-            inputs.append(leaf)
-        if not inputs:
+        if not wanted:
             return dy
-        computed = torch.autograd.grad(y, inputs, dy)
-        for place, gradient in zip(places.values(), computed, strict=False):
-            place.copy_(gradient)
-        return computed[-1]
+        [dx] = torch.autograd.grad(y, [leaf], dy)
+        return dx
 
     return Link(forward, backward)

@@ -37,13 +37,11 @@ ONE_OUTPUT = (
 )
 """The message of an error; the softmax of z and 0 is the sigmoid of z."""
 
-TESTED_AGAIN = 128
-"""The number of examples that are tested in a second batching, if there are few tasks."""
-
 _MIXED = 16  # examples of a batch of all classes
-_PARTS = 4  # of it, of similar examples, and batches of a sample
+_PARTS = 4  # of it, of similar examples
 _FEWEST = 8  # examples of a batch
 _PASSES = 16  # of the same examples, as some networks seldom draw
+_SAMPLE = 128  # examples that are tested in a second batching, if there are few tasks
 _ALONE = (
     "where only outputs are read, test each alone, as by call=lambda model, x: "
     "torch.cat([model(row) for row in x.split(1)]); layers can be read if the network "
@@ -65,7 +63,7 @@ def predict_each(
     rows: Tensor | None = None,
     loss_of: str = "",
     any_layout: bool | None = None,
-    check: int = 0,
+    check: bool = False,
 ) -> ByHead:
     """Predict the class of all N examples, for several sets of competing classes, in one pass.
 
@@ -86,8 +84,8 @@ def predict_each(
             empty = no loss.
         any_layout: Whether batches of images may be channels-last; None = tried on a
             few examples.
-        check: The number of examples, some of each row, that are tested again in
-            another order and in smaller batches.
+        check: Whether to test some examples of each row again, in another order and in
+            smaller batches.
 
     Returns:
         The predictions (N,) int64 by name, and the cross-entropies (N,) float32 in nats
@@ -106,7 +104,7 @@ def predict_each(
         with _exactly(examples):
             any_layout = same_in_both_layouts(logits, some(examples))
     row_of_example = examples.y if rows is None else rows
-    sample = _Sample(row_of_example, check) if check else None
+    sample = _Sample(row_of_example) if check else None
 
     def logits_of(indices: Tensor, x: Value) -> Iterator[Tensor]:
         scores = logits(x)
@@ -216,19 +214,15 @@ class _Sample:
     Of very many rows, they are some of all examples.
 
     A rare example may send its whole batch down another path.
-
-    Args:
-        row_of_example: The rows.
-        count: The number of examples, if there are few rows.
     """
 
-    def __init__(self, row_of_example: Tensor, count: int) -> None:
+    def __init__(self, row_of_example: Tensor) -> None:
         rows = row_of_example.unique()
-        if len(rows) > count:
+        if len(rows) > _SAMPLE:
             # Targets may differ in all examples.
             row_of_example = torch.zeros_like(row_of_example)
             rows = row_of_example[:1]
-        most = max(_FEWEST, count // len(rows))
+        most = max(_FEWEST, _SAMPLE // len(rows))
         parts = []
         for row in rows:
             [group] = (row_of_example == row).nonzero(as_tuple=True)
@@ -259,11 +253,9 @@ class _Sample:
         order = usual[drawn.to(usual.device)]
         scores = scores[order]
 
-        most = max(_FEWEST, len(order) // _PARTS)
-
         def scores_again(size: int) -> Tensor:
             parts = []
-            for rows in self._indices[order].split(most):
+            for rows in self._indices[order].split(_FEWEST):
                 repeated = rows.repeat(math.ceil(size / len(rows)))
                 part = logits(gather(x, repeated))
                 parts.append(part[: len(rows)])

@@ -204,9 +204,9 @@ def fit(
         torch.autocast(data.y.device.type, enabled=False),
         products(recipe.precision),
         mode(model, training=True),
+        every_global_stream(generator),
         chained(model, data, recipe) if by_scores else nullcontext() as chain,
         nullcontext() if chain else faster_layout(model, data),
-        every_global_stream(generator),
     ):
         # Made where a chain's parameters lie as they will. Adam's moments start at 0
         # with each training: none are carried over from another task.

@@ -244,9 +244,6 @@ def frozen():
 COUNTED = {
     "plain": cnn,
     "frozen taps": frozen,
-    "a first layer by autograd": lambda: nn.Sequential(
-        nn.Linear(5, 5), nn.Flatten(), nn.Linear(60, 3)
-    ).double(),
 }
 
 
@@ -305,6 +302,9 @@ OTHERS = {
     "own forward": lambda: Own(nn.Flatten(), nn.Linear(60, 3)),
     "a layer twice": tied,
     "a parameter twice": shared,
+    "rows of a sequence": lambda: nn.Sequential(
+        nn.Linear(5, 5), nn.Flatten(), nn.Linear(60, 3)
+    ).double(),
     "groups of channels": lambda: nn.Sequential(
         nn.Conv2d(2, 2, 3, groups=2), nn.Flatten(), nn.Linear(24, 3)
     ).double(),
@@ -334,13 +334,17 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_networks_are_no_chains(name):
-    with chain.chained(OTHERS[name](), data(), RECIPE) as passes:
+    model = OTHERS[name]()
+    given = Examples(data().x.to(next(model.parameters()).dtype), data().y)
+    with chain.chained(model, given, RECIPE) as passes:
         assert passes is None
 
 
-def test_no_chain_below_full_precision():
-    with chain.chained(cnn(), data(), replace(RECIPE, precision="bf16")) as passes:
-        assert passes is None
+def test_no_chain_below_full_precision_or_for_data_of_another_type():
+    bf16 = replace(RECIPE, precision="bf16")
+    for model, recipe in ((cnn(), bf16), (cnn().float(), RECIPE)):
+        with chain.chained(model, data(), recipe) as passes:
+            assert passes is None
 
 
 @pytest.mark.parametrize("height", [256, 257])

@@ -259,10 +259,10 @@ def like(form: AnyValue, parts: Iterable[Tensor]) -> AnyValue:
     return mapped(form, lambda _: next(remaining))
 
 
-def joined(values: Iterable[AnyValue]) -> list[AnyValue]:
+def join_alike(values: Iterable[AnyValue]) -> list[AnyValue]:
     """Join the examples of values that have the same types and shapes.
 
-    >>> [x.shape for x in joined([torch.zeros(2, 3), torch.zeros(1, 3), torch.zeros(1, 4)])]
+    >>> [x.shape for x in join_alike([torch.zeros(2, 3), torch.zeros(1, 3), torch.zeros(1, 4)])]
     [torch.Size([3, 3]), torch.Size([1, 4])]
 
     Args:

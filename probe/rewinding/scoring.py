@@ -190,6 +190,7 @@ class Tests:
             # The accuracy does not look whether there is an output for each label.
             if self.score != "squared_error":
                 _check_labels(labels, K)
+        # In the layout in which they are scored.
         predict_each(
             means, examples, K, {}, self.batch_size, any_layout=False, check=True
         )

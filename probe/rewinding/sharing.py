@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from probe.batch import Value, first, identical, joined, mapped
+from probe.batch import Value, first, identical, join_alike, mapped
 from probe.cut.interface import Cut
 from probe.cut.model_call import full_precision
 from probe.cut.resuming import Passes, Starts
@@ -84,7 +84,7 @@ class SharedPasses:
             samples: A few examples of each task, (n, ...), to compare with whole passes.
         """
         count = max(2, FEW // len(samples))
-        few = joined(first(x, count) for x in samples)
+        few = join_alike(first(x, count) for x in samples)
         if all(map(self._give_same_logits, few)):
             with self._attributes_restored():
                 digest = attribute_digest(self.change.last)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
-from probe.batch import Value, gather
+from probe.batch import Value, first
 from probe.examples import Labeled
 from probe.modules import trained_of
 from probe.training.chain_layers import (
@@ -28,12 +28,11 @@ from probe.training.chain_layers import (
     windows,
 )
 from probe.training.evaluation import SelectedOutputs
-from probe.training.memory_format import channels_last
+from probe.training.memory_format import channels_last, some
 from probe.training.recipe import Recipe
 
-# Layers of a chain. The passes of the first five are written out; pooling and flattening
-# of some dimensions build graphs of autograd. With more such layers, a chain would gain
-# little or nothing: docs/speed.md.
+# Layers of a chain. The passes of the first five are written out; pooling builds a graph
+# of autograd. With more such layers, a chain would gain little or nothing: docs/speed.md.
 _KINDS = {
     nn.Linear,
     nn.Conv2d,
@@ -150,20 +149,15 @@ class Chain:
 
     def _link(self, layer: nn.Module, x: Tensor) -> Link:
         """Return the link of a layer, for inputs like x (B, ...)."""
-        link = None
         if isinstance(layer, nn.Linear):
-            link = dense(torch.empty_like(x), layer.weight, layer.bias, self._places)
-        elif isinstance(layer, nn.Conv2d):
-            link = windows(layer, x, self._places)
-        elif isinstance(layer, nn.ReLU | nn.Tanh):
-            link = elementwise(layer, x)
-        elif (
-            isinstance(layer, nn.Flatten)
-            and layer.start_dim == 1
-            and layer.end_dim == -1
-        ):
-            link = flatten(x)
-        return link or by_autograd(layer)
+            return dense(torch.empty_like(x), layer.weight, layer.bias, self._places)
+        if isinstance(layer, nn.Conv2d):
+            return windows(layer, x, self._places)
+        if isinstance(layer, nn.ReLU | nn.Tanh):
+            return elementwise(layer, x)
+        if isinstance(layer, nn.Flatten):
+            return flatten(x)
+        return by_autograd(layer)
 
     def _takes(self, x: Tensor) -> bool:
         """Return whether the chain can run on x: a plain tensor of the parameters' type."""
@@ -194,8 +188,7 @@ def chained(model: nn.Module, data: Labeled, recipe: Recipe) -> Iterator[Chain |
         yield None
         return
     size = min(recipe.batch_size, len(data))
-    example = gather(data.x, torch.zeros(1, dtype=torch.long, device=data.y.device))
-    if not _all_gain(inner, example, size):
+    if not _all_gain(inner, first(some(data), 1), size):
         yield None
         return
     memory = {p: p.data for p in inner.parameters()}

@@ -75,8 +75,9 @@ def dense(
 def gains(module: nn.Module, x: Tensor, size: int) -> bool:
     """Return whether a layer is faster, or as fast, in a chain, for inputs like x (1, ...).
 
-    Dense layers take rows, without positions; convolutions are plain, and their windows
-    and outputs hold few numbers. A layer that does not fit its inputs gains nothing.
+    Dense layers take rows, without positions, and flattening gives rows; convolutions
+    are plain, and their windows and outputs hold few numbers. A layer that does not fit
+    its inputs gains nothing.
 
     Args:
         module: The layer.
@@ -85,6 +86,8 @@ def gains(module: nn.Module, x: Tensor, size: int) -> bool:
     """
     if isinstance(module, nn.Linear):
         return x.shape[1:] == (module.in_features,)
+    if isinstance(module, nn.Flatten):
+        return (module.start_dim, module.end_dim) == (1, -1)
     if not isinstance(module, nn.Conv2d):
         return True
     if x.ndim != 4 or x.shape[1] != module.in_channels:

@@ -302,6 +302,9 @@ OTHERS = {
     "own forward": lambda: Own(nn.Flatten(), nn.Linear(60, 3)),
     "a layer twice": tied,
     "a parameter twice": shared,
+    "flattening of some dimensions": lambda: nn.Sequential(
+        nn.Flatten(2), nn.MaxPool2d(1), nn.Flatten(), nn.Linear(60, 3)
+    ),
     "rows of a sequence": lambda: nn.Sequential(
         nn.Linear(5, 5), nn.Flatten(), nn.Linear(60, 3)
     ).double(),
@@ -335,8 +338,8 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_networks_are_no_chains(name):
     model = OTHERS[name]()
-    given = Examples(data().x.to(next(model.parameters()).dtype), data().y)
-    with chain.chained(model, given, RECIPE) as passes:
+    x = data().x.to(next(model.parameters()).dtype)
+    with chain.chained(model, Examples(x, data().y), RECIPE) as passes:
         assert passes is None
 
 

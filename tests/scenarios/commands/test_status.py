@@ -73,7 +73,7 @@ def test_finished_running_and_failed_jobs_in_text_and_json(tmp_path, probe):
 
 
 def test_the_time_left_is_that_of_all_processes_at_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(status, "seconds_left", lambda *given: given[-1])
+    monkeypatch.setattr(status, "seconds_left", lambda *arguments: arguments[-1])
     work = work_of(tmp_path / "run", learners=LEARNERS)
     describe(work.root, work.plan)
     with locked(work.root / "jobs" / SICK), locked(work.root / "jobs" / OFFLINE):

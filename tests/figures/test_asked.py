@@ -1,7 +1,6 @@
 """Figures that are asked for one by one, by `build_asked` and by the flags of `probe figures`."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -62,24 +61,6 @@ def test_figures_on_request_and_those_of_a_run_leave_each_other_alone(
             study_folder, Options(), ["matrix"], ["png"], study_folder / "figures"
         )
     assert contents(study_folder / "figures") == before
-
-
-def test_flags_draw_what_they_say(probe, study_folder, tmp_path):
-    out = tmp_path / "for a paper"
-    line = (
-        "figures study --only bias,matrix --format png,pdf --width 3.25 --font-size 9 "
-    )
-    line += f"--font serif --learners yours,ewc --label 'ewc=EWC=old' --out '{out}'"
-    code, printed, errors = probe(line)
-    assert (code, errors) == (0, "")
-    paths = [Path(text) for text in printed.splitlines()]
-    names = [
-        f"{name}.{end}" for name in ("bias", "matrix") for end in ("png", "pdf", "txt")
-    ]
-    assert [path.name for path in paths] == names
-    # 300 to an inch.
-    assert int.from_bytes(paths[0].read_bytes()[16:20]) == 975
-    assert "Methods: yours and EWC=old." in paths[2].read_text("utf-8")
 
 
 @pytest.mark.parametrize(

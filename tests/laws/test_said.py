@@ -11,9 +11,9 @@ import re
 import shutil
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
-from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -30,29 +30,37 @@ from tests.figures import papers, seen
 from tests.figures.test_pair_page import compared, page
 from tests.probe.results.test_doubts import computed
 
-STORED = Path(__file__).with_name("said.json.xz")
+FOLDER = Path(__file__).with_name("said")
+STORED = FOLDER / "said.json.xz"
 DECIMAL = re.compile(r"-?\d+\.(\d+)")
 # Not of this page: scripts, styles, and pictures of matplotlib.
 APART = re.compile(r"<(script|style)\b.*?</\1>|<svg[^>]*xlink.*?</svg>", re.DOTALL)
-COMMANDS = ["run", "init", "model", "diff", "demo", "status", "figures", "report"]
-COMMANDS += ["compare", "explain", "metrics", "layers", "features", "prepare cub200"]
-COMMANDS += ["prepare audioset", "redundancy", "list"]
-LINES = [f"{name} --help" for name in COMMANDS]
-LINES += ["list", "init b.toml --own", "init a.toml"]
-LINES += ["status run", "status fewer", "status run --json", "compare run fewer"]
-LINES += [
-    "compare fewer run --max-forgetting 0.4",
-    "run a.toml --dry-run --cache-budget 1GB",
+PRINTED, ARRIVING = (
+    (FOLDER / f"{name}.txt").read_text().splitlines()
+    for name in ("printed", "arriving")
+)
+# Functions that commands call last, of which only the arguments are looked at.
+LAST = [
+    "scenarios.commands.run.run_plan",
+    "scenarios.commands.model.run_plan",
+    "scenarios.commands.figures.build_asked",
+    "scenarios.commands.demo.show_demo",
+    "scenarios.commands.redundancy.show_redundancy",
+    "scenarios.data.image_features.write_features_of_images",
+    "scenarios.data.cub200.prepare_cub200",
+    "scenarios.data.audioset.prepare_audioset",
 ]
-LINES += ["layers cnn4 --input 3x32x32", "list --json"]
-LINES += ["metrics R.csv", "metrics R.csv --json --ideal 0.9 --test-sizes 10,20,30"]
-LINES += ["metrics R.csv --reference joint.csv --costs run/costs.csv"]
-LINES += [
-    f"explain run --learner {learner} --readout linear --feature output --quantity {quantity}"
-    for learner, quantity in product(
-        ("finetune", "er", "fel", "aware"), ("forgotten", "missing")
-    )
-]
+# Of a folder of another framework or a recorder; or compared by tests of their own.
+ELSEWHERE = {
+    "metrics": {"--from"},
+    "model": {"--from", "--network"},
+    "layers": {"--output", "--integers"},
+}
+MINE = """
+from torch import nn
+net = other = nn.Linear
+data = call = load = print
+"""
 PAIRS = {
     "with new": {},
     "only old": {"has_new": False},
@@ -86,6 +94,17 @@ def printed(line, patch):
     return text.getvalue()
 
 
+def arriving(line):
+    """Return what a command passes on."""
+    with pytest.MonkeyPatch.context() as patch:
+        last = Mock(return_value=())
+        for name in LAST:
+            patch.setattr(name, last)
+        refused = printed(line, patch)
+    passed = re.sub(" at 0x[0-9a-f]+|[0-9a-f]{64}", "", str(last.call_args))
+    return passed.replace(", ", ",\n") + refused
+
+
 def tags(text):
     """Return a page with a line for each tag and text."""
     text = APART.sub("", re.sub(r"\n\s*", "", text))
@@ -93,13 +112,18 @@ def tags(text):
 
 
 def of_commands(patch):
-    """Return what commands print, and the files that they write."""
-    np.savetxt("R.csv", R, delimiter=",")
-    np.savetxt("joint.csv", R.clip(0.5), delimiter=",")
-    texts = {line: printed(line, patch) for line in LINES}
-    printed("report run fewer --out both.html", patch)
-    printed("report run --learners fel --out fel.md", patch)
-    for name in ("a.toml", "b.toml", "mynets.py", "fel.md"):
+    """Return what commands print and pass on, and the files that they write."""
+    for name, factor in (("R", 1), ("percent", 100), ("joint", 0.9)):
+        np.savetxt(f"{name}.csv", factor * R, delimiter=",")
+    costs = Path("run/costs.csv").read_text().splitlines()
+    Path("costs.csv").write_text("\n".join(costs[: len(R)]))
+    Path("mine.py").write_text(MINE)
+    Path("c").mkdir()
+    for name in ("a-0-1", "a-0-2", "b-0-1", "b-0-2", "joint-0"):
+        Path(f"c/{name}.pt").touch()
+    texts = {line: printed(line, patch) for line in PRINTED}
+    texts |= {line: arriving(line) for line in ARRIVING}
+    for name in ("a.toml", "b.toml", "c.toml", "mynets.py", "both.md", "fel.json"):
         texts[name] = Path(name).read_text()
     texts["both.html"] = tags(Path("both.html").read_text())
     return texts
@@ -167,6 +191,19 @@ def test_what_is_said_stays(today, where):
             assert len(number[1]) == len(other[1])
             last_place = 1.01 * 10 ** -len(other[1])
             assert float(number[0]) == pytest.approx(float(other[0]), abs=last_place)
+
+
+@pytest.mark.parametrize(
+    "command", [line.removesuffix(" --help") for line in PRINTED if "--help" in line]
+)
+def test_every_flag_is_typed(command):
+    """But for `diff`, all of whose flags are compared with calls in another test."""
+    if command == "diff":
+        return
+    shown = "\n".join(stored()[f"{command} --help"])
+    lines = [line for line in PRINTED + ARRIVING if line.startswith(f"{command} ")]
+    flags = set(re.findall(r"[ *] ?(--[a-z-]+)", shown)) - ELSEWHERE.get(command, set())
+    assert flags <= set(re.findall(r"--[a-z-]+", " ".join(lines)))
 
 
 if __name__ == "__main__":

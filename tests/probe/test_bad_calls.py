@@ -8,7 +8,6 @@ from probe import Examples, Recipe, split
 from probe.errors import InputError
 from tests.laws.zoo.written import Written
 from tests.probe.calls import (
-    Case,
     Two,
     X,
     Y,
@@ -58,7 +57,7 @@ def words(x):
 
 
 # The call, and what is wrong with it: the message names this value.
-CASES: dict[str, Case] = {
+CASES = {
     "None in a mapping": (lambda: Examples({"a": None}, Y), "NoneType"),
     "uneven inputs": (lambda: Examples((X, X[:3]), Y), "(3, 4)"),
     "sparse": (lambda: Examples(X.to_sparse(), Y), "sparse"),

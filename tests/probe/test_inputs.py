@@ -1,14 +1,10 @@
 """Several inputs, by position or by name, and models that are called in a way of their own."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.analysis.statements import STUCK
-from probe.batch import Value
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.examples import Examples, match_inputs
@@ -68,7 +64,7 @@ def words():
 
 
 def retrained(x, y, call=None, **given):
-    data: Examples[Any] = Examples(x, y)
+    data = Examples(x, y)
     model = Model(built(), call=call)
     return partial_retrain(
         model,
@@ -85,7 +81,7 @@ def tables(result):
     return [counts.table.tolist() for counts in result.counts.values()]
 
 
-WAYS: dict[str, Callable[[Tensor, Tensor], tuple[Value, Any]]] = {
+WAYS = {
     "by position": lambda ids, mask: ((ids, mask), None),
     "by name": lambda ids, mask: ({"mask": mask, "ids": ids}, None),
     "as it is called": lambda ids, mask: (

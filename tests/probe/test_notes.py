@@ -8,7 +8,7 @@ from probe import Examples, Recipe, partial_retrain
 from probe.errors import InputError
 from probe.notes import of_classes
 from probe.seeding import global_stream, stream
-from tests.laws.zoo.written import ABC, Layer, Written
+from tests.laws.zoo.written import ABC, Written
 
 TASKS = [[0, 1], [2]]
 RECIPE = Recipe(epochs=80, batch_size=16, learning_rate=0.02)
@@ -83,7 +83,7 @@ def prototypes(m, x):
 
 
 def test_a_head_that_nothing_trains_is_noted_downstream_of_the_last_feature_alone():
-    layers: dict[str, Layer] = {
+    layers = {
         "a": (6, 6),
         "b": (6, 6),
         "means": lambda: torch.eye(3, 6),

@@ -28,9 +28,9 @@ from probe.seeding import (
     stream,
 )
 from probe.training.recipe import Recipe
-from tests.laws.zoo.written import Layer, Written
+from tests.laws.zoo.written import Written
 
-WIDE: dict[str, Layer] = {"a": (6, 16), "b": (16, 16), "c": (16, 4)}
+WIDE = {"a": (6, 16), "b": (16, 16), "c": (16, 4)}
 Y = torch.arange(96) % 4
 RAISES = pytest.raises(InputError, match="another thread")
 WARNS = pytest.warns(UserWarning, match="another thread")
@@ -168,7 +168,7 @@ def test_a_gpu_that_is_used_later_is_not_seeded(
     monkeypatch,
 ):
     """torch keeps a seed for it until then: it would stay when the block has long ended."""
-    seeds: list[int] = []
+    seeds = []
     monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
     with global_stream(stream(0)):
         pass

@@ -3,7 +3,6 @@
 import importlib
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -87,7 +86,7 @@ FILES["mine/helper.py"] += (
     "import probe\n@probe.metric('m')\ndef build(R):\n    return 0\n"
 )
 ONE_TWO = "return 1", "return 2"
-EDITS: dict[str, tuple[str, str, str, bool]] = {
+EDITS = {
     "own file": ("mine/nets.py", "return 8", "return 9", True),
     "metric that is called": ("mine/nets.py", "values.mean()", "values.max()", True),
     "helper beside": ("mine/helper.py", *ONE_TWO, True),
@@ -252,7 +251,7 @@ def test_the_hash_is_the_same_in_every_version_of_python():
 
 
 def test_a_network_that_is_called_otherwise_is_another():
-    calls: list[Callable[..., object] | None] = [None, _plain, _doubled]
+    calls = [None, _plain, _doubled]
     entries = [NetworkEntry(name="n", build=dict, call=call) for call in calls]  # type: ignore[arg-type]
     assert len(set(map(hash_of, entries))) == len(calls)
 

@@ -130,7 +130,6 @@ def contents(folder):
     }
 
 
-Stored = dict[tuple[str, str, str, str], str]
 """The content of measurements by job, fingerprint, name and digest of settings."""
 
 

@@ -2,7 +2,6 @@
 
 import math
 from itertools import chain, product
-from typing import Any
 
 import pandas as pd
 
@@ -14,7 +13,7 @@ SHARES = {"conv1": 0.05, "conv2": 0.5, "output": 0.2}
 
 
 def stated(feature, verdict, value, statement="forgets", **changes):
-    row: dict[str, Any] = {
+    row = {
         "learner": "ft",
         "readout": "linear",
         "feature": feature,

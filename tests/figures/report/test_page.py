@@ -44,8 +44,8 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.raw: dict[str, list[str]] = {"style": [], "script": []}
+        self.elements = []
+        self.raw = {"style": [], "script": []}
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):

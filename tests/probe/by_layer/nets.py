@@ -38,7 +38,7 @@ def digits():
 def fresh(seed=0, norm=False):
     """An untrained network, narrow, so that training it matters at every layer."""
     first, second = nn.Linear(64, 10), nn.Linear(10, 6)
-    layers: list[tuple[str, nn.Module]] = [("hidden1", first), ("relu1", nn.ReLU())]
+    layers = [("hidden1", first), ("relu1", nn.ReLU())]
     layers += [("norm", nn.BatchNorm1d(10))] if norm else []
     layers += [("hidden2", second), ("relu2", nn.ReLU()), ("output", nn.Linear(6, 10))]
     net = nn.Sequential(OrderedDict(layers))
@@ -106,7 +106,7 @@ def rows(analysis, quantity, task_position=None):
 
 def classes(found, tasks_seen, feature="output", readout=""):
     """The classes predicted for each test example, by seed; after 0 or `offline`: the control's."""
-    controls: dict[int | str, tuple[str, int]] = {
+    controls = {
         0: ("untrained", 0),
         "offline": ("offline", 3),
     }

@@ -15,7 +15,7 @@ from probe import (
     predictions,
 )
 from probe.readouts.readout import Linear
-from tests.probe.calls import DATA, TASKS, Case, Scaled, X, check_told, net, normed
+from tests.probe.calls import DATA, TASKS, Scaled, X, check_told, net, normed
 
 NAN = net()
 with torch.no_grad():
@@ -54,7 +54,7 @@ with torch.no_grad():
     HALF[0].bias.fill_(9.0)
     HALF[1].weight.fill_(6e4)
 # The call, and the offending value that the message names.
-CASES: tuple[Case, ...] = (
+CASES = (
     (lambda: asked([net()]), "list"),
     (lambda: asked({0: net(), 1: net()}), "no row 2"),
     (lambda: asked({2: net(), 3: net()}), "a row 3"),

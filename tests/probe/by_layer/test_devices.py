@@ -16,7 +16,6 @@ from probe.training.loop import fit
 from tests.laws.other_device import OtherDevice
 
 TASKS = [[0, 1], [2, 3], [4, 5]]
-Tables = dict[str, pd.DataFrame]
 
 
 def network():
@@ -76,7 +75,7 @@ def test_an_analysis_on_another_device_gives_the_same_tables(
     fits,
     monkeypatch,
 ):
-    copied: list[FileRows] = []
+    copied = []
     monkeypatch.setattr("probe.examples._LARGE", 2**25 if fits else 0)
     for module in ("examples", "values.allocation"):
         monkeypatch.setattr(f"probe.{module}.free_memory", lambda _: 10**5)

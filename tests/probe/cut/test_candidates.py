@@ -2,11 +2,10 @@
 
 from collections import Counter, OrderedDict
 from functools import partial
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torchvision.models import VisionTransformer
 from torchvision.models.vgg import make_layers
 
@@ -25,12 +24,12 @@ SMALL = [name for name in SPECIMENS if name != "reduced_resnet18"]
 
 def runs(model, x):
     """Run a model in eval mode; return its modules' outputs as they finish, and its own."""
-    seen: list[tuple[str, Any]] = []
+    seen = []
     names = [name for name, _ in model.named_modules() if name]
     with tap(model.eval(), names, lambda name, output: seen.append((name, output))):
         output = model(x)
     times = Counter(name for name, _ in seen)
-    before: Counter[str] = Counter()
+    before = Counter()
     found = []
     for name, value in seen:
         before[name] += 1
@@ -191,8 +190,7 @@ class Aside(nn.Module):
         self.cache = self.aside(values)[:, 1:]
         if bool((x.abs() > 100).any()):
             values = -values
-        logits: Tensor = self.head(torch.relu(self.second(values)))
-        return logits
+        return self.head(torch.relu(self.second(values)))
 
 
 def test_whole_numbers_are_no_values_and_a_dead_branch_is_not_suggested():
@@ -215,8 +213,7 @@ class Masked(nn.Module):
         """Return the scores of texts, in which 0 is padding."""
         is_padded = x == 0
         value = self.layers(self.words(x), src_key_padding_mask=is_padded)
-        kept: Tensor = self.head(value.masked_fill(is_padded[..., None], 0).sum(1))
-        return kept
+        return self.head(value.masked_fill(is_padded[..., None], 0).sum(1))
 
 
 def test_layers_of_a_padding_encoder_are_suggested_and_cut():

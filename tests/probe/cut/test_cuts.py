@@ -18,7 +18,7 @@ from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.recipe import Recipe
 from scenarios.networks import reduced_resnet18
-from tests.laws.zoo.written import Layer, Written
+from tests.laws.zoo.written import Written
 from tests.probe.record.tiny import same_state
 
 FEATURES = [
@@ -86,7 +86,7 @@ def test_cuts_used_again_are_those_made_anew():
 
 def hidden(sign):
     """Make a network that depends on a number that no state holds."""
-    layers: dict[str, Layer] = {"a": (4, 4), "b": (4, 3)}
+    layers = {"a": (4, 4), "b": (4, 3)}
     return Written(
         lambda m, x: m.b(torch.relu(m.a(x)) if sign > 0 else -m.a(x)), layers
     )
@@ -97,7 +97,7 @@ def test_they_are_planned_again_only_where_the_parts_do_not_give_the_output(
 ):
     x = torch.randn(8, 4, generator=stream(0))
     cuts = cut_each(hidden(1), ["a"], x)
-    planned: list[int] = []
+    planned = []
 
     def counted(features):
         planned.append(len(features))

@@ -14,7 +14,7 @@ STATE = 1000
 @st.composite
 def passes(draw):
     """A frozen part of up to seven calls, some on parameters, and trained calls that read it."""
-    steps: dict[int, Step] = {}
+    steps = {}
     frozen = draw(st.integers(1, 7))
     for number in range(frozen):
         known = [INPUT, *((earlier, 0) for earlier in range(number))]

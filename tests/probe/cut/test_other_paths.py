@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from probe.cut.cuts import cut_each
@@ -75,7 +75,7 @@ def inputs():
 def test_values_are_those_of_the_module_on_every_path(forward):
     model = Written(forward, LAYERS).eval()
     x = inputs()
-    seen: list[Tensor] = []
+    seen = []
     with torch.no_grad(), tap(model, ["mark"], lambda name, value: seen.append(value)):
         model(x)
     for tails in (False, True):
@@ -98,7 +98,7 @@ def test_what_any_example_needs_is_held_fixed():
     assert {name for name in frozen if "experts.3" in name} > {"experts.3.0.weight"}
     assert not any("experts.2" in name for name in frozen)  # no example takes it
     tail = again.split().tail.train()
-    seen: list[Tensor] = []
+    seen = []
     with tap(tail.model, ["mark"], lambda name, value: seen.append(value.detach())):
         for _ in range(3):
             tail(x).square().sum().backward()

@@ -34,7 +34,7 @@ def test_the_tail_computes_what_is_behind_and_no_more(feature, monkeypatch):
 
 
 def flops_of_module(model, name, x):
-    inputs: list[Tensor] = []
+    inputs = []
     module = model.get_submodule(name)
     hook = module.register_forward_pre_hook(lambda m, args: inputs.append(args[0]))
     model(x)
@@ -53,7 +53,7 @@ def test_one_pass_gives_what_each_prefix_gives():
     ]
     cuts = cut_each(model.eval(), features, x)
     prefixes = {cut.facts.name: cut.split().prefix for cut in cuts.each}
-    runs: list[int] = []
+    runs = []
     list(cuts.values([x]))  # which also looks for the faster layout
     inner = prefixes["stem"].get_submodule("model")
     with inner.register_forward_pre_hook(lambda *_: runs.append(1)):

@@ -2,7 +2,6 @@
 
 import itertools
 import random
-from collections.abc import Callable
 from contextlib import (
     contextmanager,
     nullcontext,
@@ -11,7 +10,7 @@ from contextlib import (
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from probe.batch import identical, mapped
@@ -166,9 +165,6 @@ class Twisted(nn.Module):
     def forward(self, x):
         value = self.twist(self, self.blocks[0](x), x, len(x) > 8)
         return self.blocks[5](self.blocks[3](value))
-
-
-Twist = Callable[[Twisted, Tensor, Tensor, bool], Tensor]
 
 
 def counts_in_a_buffer(m, value, x, is_large):

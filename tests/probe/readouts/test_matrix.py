@@ -1,11 +1,10 @@
 """The matrix of a feature holds what its module gives, whatever the cut keeps."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from probe.analysis import units
@@ -27,7 +26,7 @@ MEAN = Pooling(pool="mean")
 
 def outputs(model, names, x):
     """Return what forward hooks see in eval mode."""
-    seen: dict[str, Tensor] = {}
+    seen = {}
 
     def note(name, output):
         seen[name] = output.detach().clone()
@@ -426,7 +425,7 @@ class OfWords(nn.Module):
 
 
 # How a mask is given, by its name; names of inputs by position begin with a digit.
-MASKS: dict[str, Callable[[Tensor], Tensor]] = {
+MASKS = {
     "attention_mask": lambda keep: keep.long(),
     "attn_mask": lambda keep: torch.zeros(keep.shape).masked_fill(~keep, -torch.inf),
     "src_key_padding_mask": lambda keep: ~keep,
@@ -563,19 +562,7 @@ def at_last(x, mask):
 
 
 # What the head reads of (B, L, C), and the same for the readouts of every block.
-HEADS: dict[
-    str,
-    tuple[
-        Callable[
-            [
-                Tensor,
-                Tensor,
-            ],
-            Tensor,
-        ],
-        str,
-    ],
-] = {
+HEADS = {
     "a class token": (lambda x, mask: x[:, 0], "at 1 of 12 positions"),
     "two class tokens": (lambda x, mask: x[:, :2].mean(1), "at 2 of 12 positions"),
     "the end": (lambda x, mask: x[:, -1], "at 1 of 12 positions"),

@@ -8,7 +8,7 @@ from typing import TypeVar
 import pandas as pd
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import probe
 from probe.by_layer.probing import Measure
@@ -60,7 +60,7 @@ def margin(model, x, y):
 @pytest.fixture
 def shared(monkeypatch):
     """The passes that were shared to the end."""
-    passes: list[SharedPasses] = []
+    passes = []
     tested = SharedPasses.run_test
 
     def noted(self, test, samples):
@@ -225,7 +225,7 @@ def test_features():
         values = hybrids.feature_values(batches)
         for batch, name in product(batches, names):
             layer = model.get_submodule(name)
-            seen: list[Tensor] = []
+            seen = []
             keep = layer.register_forward_hook(
                 lambda module, inputs, output, seen=seen: seen.append(output.clone())
             )

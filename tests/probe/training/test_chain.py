@@ -52,7 +52,7 @@ def networks(draw):
     ):
         width, sides = x.shape[1], x.shape[2:]
         after = isinstance(layers[-1], nn.Conv2d) if layers else False
-        layer: nn.Module = nn.ReLU(inplace=after and draw(st.booleans()))
+        layer = nn.ReLU(inplace=after and draw(st.booleans()))
         if kind == "conv":
             layer = nn.Conv2d(
                 width,

@@ -70,7 +70,7 @@ class Steps(Objective):
     """Notes the loss, the hits and the size of each batch."""
 
     def __init__(self):
-        self.seen: list[tuple[float, int, int]] = []
+        self.seen = []
 
     def loss(self, model, x, y):
         logits = model(x)
@@ -113,7 +113,7 @@ def test_what_no_training_gives_is_refused(accuracies):
         History(losses=(2.3, 1.0), accuracies=accuracies)
 
 
-COURSES: list[tuple[list[float], list[float], bool]] = [
+COURSES = [
     (
         [2.30, 2.25, 2.24, 2.23, 2.22],
         [0.20, 0.24, 0.27, 0.30],

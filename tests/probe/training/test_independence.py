@@ -1,11 +1,9 @@
 """Predictions that depend on the batch are refused, whatever reads them."""
 
 import copy
-from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
 from torch.nn import functional
 
 import probe
@@ -26,7 +24,7 @@ def normalized(side, change):
 
 
 LAST = torch.tensor(2)
-CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
+CHANGES = {
     "as it is": lambda z: z,
     "a masked class": lambda z: z.index_fill(1, LAST, -torch.inf),
     "a class to come": lambda z: z.index_fill(1, LAST, -1e4),

@@ -25,7 +25,7 @@ class Sees(nn.Module):
         self.conv = nn.Conv2d(3, 4, 3).requires_grad_(trained)
         self.head = nn.Linear(4, 3)
         self.turn, self.noise = turn, noise
-        self.layouts: set[str] = set()
+        self.layouts = set()
 
     def forward(self, x):
         y = torch.relu(self.conv(self.turn(x)))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 from probe.errors import InputError
@@ -59,7 +57,7 @@ class Odd(nn.Module):
         return functional.linear(x, self.one.weight, self.one.bias)
 
 
-WAYS: dict[str, Callable[[Odd, Tensor], Tensor]] = {
+WAYS = {
     "sum": lambda odd, x: odd.one(x) + odd.two(x),
     "functional": lambda odd, x: functional.linear(x, odd.one.weight),
     "freed": Odd.freed,

@@ -1,7 +1,6 @@
 """fp32 means fp32: products are not rounded to TF32 unless asked for, wherever a network runs."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -20,7 +19,7 @@ PER_KIND = hasattr(torch.backends.cuda.matmul, "fp32_precision")
 
 def setting():
     """What torch would round to now: products, convolutions and recurrent layers of a GPU."""
-    backends: Any = torch.backends
+    backends = torch.backends
     if not PER_KIND:
         return torch.get_float32_matmul_precision(), backends.cudnn.allow_tf32
     cudnn, mkldnn = backends.cudnn, backends.mkldnn
@@ -35,8 +34,8 @@ def setting():
     return tuple(kind.fp32_precision for kind in kinds)
 
 
-EXACT: Setting = ("ieee",) * 6 if PER_KIND else ("highest", False)
-ROUNDED: Setting = (*("tf32",) * 3, *("ieee",) * 3) if PER_KIND else ("high", True)
+EXACT = ("ieee",) * 6 if PER_KIND else ("highest", False)
+ROUNDED = (*("tf32",) * 3, *("ieee",) * 3) if PER_KIND else ("high", True)
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +60,7 @@ class Sees(nn.Module):
         super().__init__()
         self.first = nn.Linear(width, 5)
         self.last = nn.Linear(5, 3)
-        self.seen: set[Setting] = set()
+        self.seen = set()
 
     def forward(self, x):
         self.seen.add(setting())

@@ -1,7 +1,6 @@
 """What a recipe does to a training, against torch's optimizers in a plain loop; its batches."""
 
 from itertools import chain
-from typing import Any
 
 import pytest
 import torch
@@ -10,7 +9,6 @@ from torch.optim.lr_scheduler import (
     CosineAnnealingLR,
     LambdaLR,
     LinearLR,
-    LRScheduler,
     SequentialLR,
 )
 
@@ -68,7 +66,7 @@ def fitted(of, objective=None):
 def scheduler(of, optimizer, steps):
     """The same schedule by torch's own classes."""
     warm = round(of.warmup * steps)
-    after: LRScheduler = LambdaLR(optimizer, lambda step: 1.0)
+    after = LambdaLR(optimizer, lambda step: 1.0)
     if of.schedule == "cosine":
         after = CosineAnnealingLR(optimizer, T_max=max(1, steps - warm))
     if not warm:
@@ -105,7 +103,7 @@ def plainly(of, made, **settings):
     return weights(model)
 
 
-OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
+OPTIMIZERS = {
     "adam": (torch.optim.Adam, {}),
     "adamw": (torch.optim.AdamW, {"weight_decay": 0.0}),
     "nadam": (torch.optim.NAdam, {}),
@@ -117,7 +115,7 @@ ALL = {
     "warmup": 0.25,
     "clip_norm": 0.05,
 }
-CASES: list[tuple[str, dict[str, Any]]] = [
+CASES = [
     *((name, given) for name in OPTIMIZERS for given in ({}, ALL)),
     *(("sgd", {name: value}) for name, value in {**ALL, "momentum": 0.9}.items()),
     ("sgd", {"momentum": 0.9, **ALL}),
@@ -200,7 +198,7 @@ class Visits(Objective):
     """Notes which examples each batch holds (their first input is their number)."""
 
     def __init__(self):
-        self.batches: list[list[int]] = []
+        self.batches = []
 
     def batch(self, x, y):
         self.batches.append(x[:, 0].int().tolist())

@@ -147,7 +147,7 @@ def test_examples_keep_their_slot_in_the_batch_where_it_matters(own, tmp_path):
         calls.append(len(x))
         return x + torch.arange(len(x)).view(-1, 1) * own
 
-    calls: list[int] = []
+    calls = []
     x = torch.arange(40.0).view(40, 1)
     rows = everywhere(numbered, x, tmp_path)
     used = []

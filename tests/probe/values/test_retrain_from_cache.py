@@ -72,7 +72,7 @@ def test_no_result_depends_on_where_values_live_or_on_the_device(
 
 
 def test_values_are_dropped_once_they_have_served(monkeypatch):
-    alive: weakref.WeakSet[CachedRows] = weakref.WeakSet()
+    alive = weakref.WeakSet()
 
     class Watched(CachedRows):
         def __init__(self, *given):

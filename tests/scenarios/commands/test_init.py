@@ -3,7 +3,6 @@
 import csv
 import re
 import tomllib
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from scenarios.study.study_file import check_study
 from scenarios.study.study_toml import read_study
 
-Call = Callable[[str], tuple[int, str, str]]
 pytestmark = pytest.mark.usefixtures("undrawn")
 FEW = "--epochs 1 --seeds 1 --train-limit 4 --learners finetune --workers 1"
 

@@ -7,9 +7,6 @@ import pytest
 import torch
 
 from scenarios.learners.gem import project
-from tests.scenarios.learners.tiny_learners import digits
-
-TASKS = digits(20).tasks
 
 
 def vectors(seed, *shape):

@@ -45,7 +45,6 @@ CHANGED = {
     },
 }
 
-Table = list[list[int]]
 """A confusion matrix (K, K), true x predicted."""
 
 

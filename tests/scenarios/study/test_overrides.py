@@ -1,7 +1,5 @@
 """What the flags of `probe run` change in a study, and what they leave as it is."""
 
-import pytest
-
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.catalog import settings_of
 from scenarios.options import RunOptions
@@ -42,31 +40,6 @@ def flat(dump):
     for table in ("scenario", "report"):
         dump |= {f"{table}.{key}": value for key, value in dump.pop(table).items()}
     return dump
-
-
-@pytest.mark.parametrize(
-    ("flags", "difference"),
-    [
-        ({}, {}),
-        ({"seeds": 1}, {"seeds": (0,)}),
-        ({"orders": "shuffle:4"}, {"orders": "shuffle:4"}),
-        ({"train_limit": 9}, {"scenario.train_limit": 9}),
-        ({"validation": 3}, {"scenario.validation": 3}),
-        ({"dataset": "a.npz"}, {"scenario.data": ("a.npz",)}),
-        ({"heads": "multi, all"}, {"report.heads": ("multi", "all")}),
-        (
-            {"weights": ("halves=0,0,0,0,0,0,1", "b=.5,0,0,0,0,0,.5")},
-            {
-                "report.weights": {
-                    "halves": (0,) * 6 + (1,),
-                    "b": (0.5, 0, 0, 0, 0, 0, 0.5),
-                }
-            },
-        ),
-    ],
-)
-def test_a_flag_wins_over_the_file_and_changes_nothing_else(flags, difference):
-    assert changed(by(**flags)) == difference
 
 
 def test_epochs_are_those_of_all_recipes_that_there_are_and_make_none():

@@ -22,8 +22,6 @@ name = "mlp"
 """
 TOP = 'name = "tiny"'
 DATA = 'data = "digits"'
-LEARNER = "[learners.finetune]"
-NAME = "e" * 81
 
 
 def study(written=LEAST, **given):

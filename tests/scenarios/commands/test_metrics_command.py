@@ -12,26 +12,6 @@ def cwd(tmp_path):
     return tmp_path
 
 
-def test_metrics_in_json_with_a_reason_for_missing_ones_and_in_a_table(
-    probe, monkeypatch
-):
-    code, out, err = probe("metrics R.csv --json")
-    assert (code, err) == (0, "")
-    card = json.loads(out)
-    gem = {"acc": pytest.approx(0.65), "bwt": pytest.approx(-0.4), "fwt": None}
-    assert {name: card["gem"][name] for name in gem} == gem
-    assert card["diaz_rodriguez"]["accuracy"] == pytest.approx((0.9 + 0.5 + 0.8) / 3)
-    assert card["chaudhry"]["average_accuracy"] == pytest.approx([0.9, 0.65])
-    assert card["chaudhry"]["forgetting"] == [None, pytest.approx(0.4)]
-    assert "R[0,2]" in card["not_measured"]["gem.fwt"]
-    monkeypatch.setenv("COLUMNS", "400")
-    code, out, _ = probe("metrics R.csv")
-    rows = [line.replace("│", " ").split() for line in out.splitlines()]
-    assert ["gem", "bwt", "-0.4000"] in rows
-    assert ["1", "-", "90.0", "50.0", "40.0"] in rows
-    assert "was not measured" in " ".join(out.split())
-
-
 def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
     np.save(tmp_path / "R.npy", np.array([[20, 30], [90, 10], [50, 80]]))
     (tmp_path / "all.csv").write_text("100,0\n60,70\n")

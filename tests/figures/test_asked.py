@@ -24,12 +24,12 @@ def test_a_pdf_has_letters_that_publishers_take_and_no_date(study_folder, tmp_pa
         font="serif",
         labels={"mine": "Replay (ours)"},
     )
-    paths = build_asked(
-        study_folder, options, ["tradeoff"], ["pdf", "svg"], tmp_path / "a"
-    )
+    formats = ["pdf", "svg", "png"]
+    paths = build_asked(study_folder, options, ["tradeoff"], formats, tmp_path / "a")
     assert [path.name for path in paths] == [
         "tradeoff.pdf",
         "tradeoff.svg",
+        "tradeoff.png",
         "tradeoff.txt",
     ]
     pdf = paths[0].read_bytes()
@@ -41,8 +41,10 @@ def test_a_pdf_has_letters_that_publishers_take_and_no_date(study_folder, tmp_pa
     assert float(re.search(rb"/MediaBox \[ 0 0 ([0-9.]+)", pdf)[1]) == pytest.approx(
         234
     )
-    assert "Replay (ours)" in paths[2].read_text("utf-8")
-    build_asked(study_folder, options, ["tradeoff"], ["pdf", "svg"], tmp_path / "b")
+    # 300 to an inch.
+    assert int.from_bytes(paths[2].read_bytes()[16:20]) == 975
+    assert "Replay (ours)" in paths[3].read_text("utf-8")
+    build_asked(study_folder, options, ["tradeoff"], formats, tmp_path / "b")
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 

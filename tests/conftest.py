@@ -32,6 +32,16 @@ def one_thread():
     torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_module_of_a_user_stays(tmp_path_factory):
+    """Forget modules that tests have written: other files of tests write others by these names."""
+    yield
+    folder = str(tmp_path_factory.getbasetemp())
+    for name, module in [*sys.modules.items()]:
+        if str(getattr(module, "__file__", "")).startswith(folder):
+            del sys.modules[name]
+
+
 @pytest.fixture
 def cwd(tmp_path):
     """Return the folder in which `probe` is called; a module may have one of its own."""

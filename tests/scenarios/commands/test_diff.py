@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 
 import numpy as np
 import pandas as pd
@@ -46,8 +45,7 @@ def cwd(tmp_path_factory):
     torch.save(AFTER.state_dict(), folder / "after.pt")
     x, y = OLD
     np.savez(folder / "old.npz", x=x.double().numpy(), y=y.int().numpy())
-    yield folder
-    sys.modules.pop("mynet", None)
+    return folder
 
 
 def plain(diff):

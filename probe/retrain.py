@@ -416,7 +416,6 @@ def cache_plan(
     features: Sequence[str],
     sample: Value,
     sizes: tuple[PositiveInt, PositiveInt],
-    recipe: Recipe | None = None,
     cache: CacheSettings | None = None,
     output: Output = None,
     call: Call | None = None,
@@ -434,7 +433,6 @@ def cache_plan(
         features: Dotted module names.
         sample: Inputs, one or more tensors (B, ...).
         sizes: The numbers of training and test examples.
-        recipe: The recipe of the retraining, None = the defaults.
         cache: The limits of the storage, None = the defaults.
         output: Key or index of the logits, if the model returns more than the logits.
         call: Function that calls the model on a batch, see `probe.Model`.

@@ -214,7 +214,6 @@ def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocatio
                 features,
                 first(networks.scenario.test.x, SAMPLE),
                 (sum(train), sum(test)),
-                work.plan.retraining,
                 work.cache,
                 networks.call.output,
                 networks.call.call,

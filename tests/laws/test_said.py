@@ -64,7 +64,7 @@ import probe
 import torch
 from torch import nn
 
-@probe.network("ours")
+@probe.network("ours", features=["1"])
 def net():
     return nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
 
@@ -178,7 +178,8 @@ def of_commands(patch):
     Path("costs.csv").write_text("\n".join(costs[: len(R)]))
     Path("ours.py").write_text(OURS)
     for study in FOLDER.glob("*.toml"):
-        shutil.copy(study, ".")
+        # As Notepad writes it.
+        Path(study.name).write_text(study.read_text(), "utf-8-sig")
     Path("c").mkdir()
     net = nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3))
     for number, name in enumerate(("a-0-1", "a-0-2", "b-0-1", "b-0-2", "joint-0"), 2):
@@ -186,7 +187,8 @@ def of_commands(patch):
             values.data = torch.arange(1.0 * values.numel()).view_as(values) % number
         torch.save(net.state_dict(), f"c/{name}.pt")
     data = torch.eye(4).repeat(3, 1), torch.arange(12) % 3
-    recorder = probe.Recorder("record", net, data, [[0], [1, 2]], train=data)
+    tasks = [[0], [1, 2]]
+    recorder = probe.Recorder("record", net, data, tasks, train=data, head="single")
     for task in (1, 2):
         recorder.after_task(task)
         net[0].bias.data += task
@@ -208,6 +210,23 @@ def of_results():
         texts[name] = "\n".join([*parts, analysis.to_markdown()])
         for kind, drawn in draw_kinds([], Path(name), Options()).items():
             figures[f"{kind} of {name}"] = drawn
+    chosen = Options(
+        learners=["mine", "ewc"],
+        labels={"mine": "Ours"},
+        colors={"ewc": "black"},
+        cmap="magma",
+        title=False,
+        readouts=["linear"],
+        width=5,
+        font_size=9,
+    )
+    for kind in KINDS:
+        try:
+            drawn = draw_kinds([kind], papers.tables(), chosen)[kind]
+        except InputError as refused:
+            texts[f"{kind} chosen"] = str(refused)
+        else:
+            figures[f"{kind} chosen"] = drawn
     for name, (figure, caption) in figures.items():
         texts[name] = "\n".join([*contents(figure), caption])
     return texts

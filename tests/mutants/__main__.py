@@ -91,6 +91,8 @@ def outcome(tests, copy):
     if process == 0:
         os.setsid()
         os.chdir(copy)
+        # Processes that tests start import the changed line, too.
+        os.environ["PYTHONPATH"] = str(copy)
         terminal = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(terminal, 1)
         os.dup2(terminal, 2)

@@ -59,6 +59,8 @@ def learner_appearances(learners: Iterable[str]) -> Appearances:
     Appearance(label='ER', color='#0072B2', marker='s', line='-', filled=True)
     >>> learner_appearances(["ewc-s"])["ewc-s"]
     Appearance(label='EWC-S', color='#009E73', marker='^', line='--', filled=False)
+    >>> learner_appearances(["ewc-paper"])["ewc-paper"].color
+    '#009E73'
     """
     return _with_spare(learners, _LEARNERS)
 

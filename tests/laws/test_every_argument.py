@@ -307,3 +307,21 @@ def test_so_does_an_argument_of_what_is_asked_of_an_analysis(tmp_path):
     assert not by_loss.equals(probe.example_causes(analysis))
     for name, table in tables.items():
         assert analysis.to_pandas(name) is table
+
+
+def test_so_does_what_is_said_again_of_a_recording(tmp_path):
+    recorder = probe.Recorder(
+        tmp_path, BEFORE, TEST, TASKS, train=TRAIN, head="single", **CALLED
+    )
+    recorder.after_task(2)
+
+    def measured(**settings):
+        model = probe.Model(tmp_path, fresh=deep, **{"call": first, **settings})
+        return outcome(
+            lambda: probe.analyze(model, features=["a"], readouts=["ncm"]).to_dict(), {}
+        )
+
+    before = measured()
+    assert before.startswith("[")
+    for name, value in {**CALLED_OTHERWISE, "head": "multi"}.items():
+        assert measured(**{name: value}) != before, name

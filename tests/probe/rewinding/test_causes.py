@@ -12,6 +12,7 @@ import probe
 from probe.errors import InputError
 from probe.rewinding.scoring import score_of
 from probe.seeding import stream
+from tests.probe.one_pair import NEW, OLD, UNTRAINED
 from tests.probe.record.tiny import same_state
 from tests.probe.rewinding.test_hybrids import network
 
@@ -242,3 +243,17 @@ def test_a_block_that_changed_since_some_task_has_a_verdict():
     tests = [(x, y)] * 3
     table = probe.causes({1: good, 2: bad, 3: worse}, tests, features=["0"])
     assert table.set_index("feature")["verdict"]["0"] == "costs"
+
+
+@pytest.mark.parametrize("shift", range(6))
+def test_units_in_another_order_are_no_change_that_can_be_put_back(shift):
+    """An order is not its own inverse."""
+    last = deepcopy(UNTRAINED)
+    for parameter, axis in (
+        (last[0].weight, 0),
+        (last[0].bias, 0),
+        (last[2].weight, 1),
+    ):
+        parameter.data = 1.01 * parameter.data.roll(shift, axis)
+    table = probe.causes({1: UNTRAINED, 2: last}, [OLD, NEW], features=["0"], long=True)
+    assert bool(table.attrs["withheld"]) == bool(shift)

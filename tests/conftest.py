@@ -35,11 +35,17 @@ def one_thread():
 @pytest.fixture(scope="module", autouse=True)
 def no_module_of_a_user_stays(tmp_path_factory):
     """Forget modules that tests have written: other files of tests write others by these names."""
+    torch.manual_seed(0)
     yield
     folder = str(tmp_path_factory.getbasetemp())
     for name, module in [*sys.modules.items()]:
         if str(getattr(module, "__file__", "")).startswith(folder):
             del sys.modules[name]
+
+
+@pytest.fixture(autouse=True)
+def the_same_draws_after_any_other_tests():
+    torch.manual_seed(0)
 
 
 @pytest.fixture

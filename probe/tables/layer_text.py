@@ -153,6 +153,8 @@ def is_part(never_learned: float, offline_adds: float) -> bool:
 
     >>> is_part(0.03, 0.05), is_part(0.093, 0.05), is_part(-0.01, 0.05)
     (True, False, False)
+    >>> is_part(0.03, float("nan"))
+    True
     """
     return never_learned > -_UNSEEN and not never_learned > offline_adds + _UNSEEN
 

@@ -276,6 +276,12 @@ def test_another_value_of_an_argument_changes_something(public, tmp_path, monkey
         assert outcome(function, {**arguments, name: value}) != before, name
 
 
+def test_not_only_the_note_on_sampled_sets_of_blocks_changes():
+    arguments = {"before": BEFORE, "after": AFTER, **COMPARED}
+    sampled = probe.diff(**arguments, hybrids=12)
+    assert not sampled.causes.equals(probe.diff(**arguments).causes)
+
+
 def analyzed(folder):
     """Analyze the networks of two learners in files."""
     for name, networks in {"x": RUN, "y": {1: AFTER, 2: BEFORE}}.items():

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 from torch import nn
 
@@ -31,7 +32,8 @@ from probe.files import sha256
 from probe.results.run_directory import read_plan, store_of
 from probe.results.tables import write_tables
 from scenarios.commands.main import main
-from tests.figures import papers, seen
+from scenarios.commands.screen.results import show_outcome
+from tests.figures import invented, papers, seen
 from tests.figures.test_pair_page import X, compared, page
 from tests.probe.results.test_doubts import computed
 
@@ -194,7 +196,7 @@ def of_commands(patch):
         net[0].bias.data += task
     texts = {line: printed(line, patch) for line in PRINTED}
     texts |= {line: arriving(line) for line in ARRIVING}
-    for name in ("a.toml", "b.toml", "c.toml", "mynets.py", "both.md", "fel.json"):
+    for name in ("a.toml", "b.toml", "c.toml", "mynets.py", "both.md", "fel.JSON"):
         texts[name] = Path(name).read_text()
     texts["both.html"] = tags(Path("both.html").read_text())
     return texts
@@ -208,6 +210,10 @@ def of_results():
         analysis = probe.load(name)
         parts = [str(analysis), *analysis.remarks(), analysis.latex()]
         texts[name] = "\n".join([*parts, analysis.to_markdown()])
+        screen = StringIO()
+        with redirect_stdout(screen):
+            show_outcome(Path(name), omegas=True, tables=True)
+        texts[f"outcome of {name}"] = COLOR.sub("", screen.getvalue())
         for kind, drawn in draw_kinds([], Path(name), Options()).items():
             figures[f"{kind} of {name}"] = drawn
     chosen = Options(
@@ -220,13 +226,20 @@ def of_results():
         width=5,
         font_size=9,
     )
-    for kind in KINDS:
-        try:
-            drawn = draw_kinds([kind], papers.tables(), chosen)[kind]
-        except InputError as refused:
-            texts[f"{kind} chosen"] = str(refused)
-        else:
-            figures[f"{kind} chosen"] = drawn
+    many = [f"mine-{k}" for k in range(8)]
+    deep = [*(f"conv{k}" for k in range(1, 9)), "output"]
+    for name, tables, options in (
+        ("chosen", papers.tables(), chosen),
+        ("of many", invented.study([*many, "ewc-paper"], ["conv1"]), Options()),
+        ("of a deep network", invented.study(["ewc-paper"], deep), Options()),
+    ):
+        for kind in KINDS:
+            try:
+                drawn = draw_kinds([kind], tables, options)[kind]
+            except InputError as refused:
+                texts[f"{kind} {name}"] = str(refused)
+            else:
+                figures[f"{kind} {name}"] = drawn
     for name, (figure, caption) in figures.items():
         texts[name] = "\n".join([*contents(figure), caption])
     return texts
@@ -244,12 +257,14 @@ def of_pairs():
 
 
 def contents(figure):
-    """Return the texts of a figure, sorted, and where its lines, bars and points are."""
+    """Return the texts of a figure, sorted, its size, and where its lines, bars and points are."""
     texts = [text.get_text() for text in figure.findobj(Text) if text.get_text()]
-    places = []
+    places = [figure.get_size_inches()]
     for axes in figure.axes:
-        places += [line.get_xydata() for line in axes.lines]
+        for line in axes.lines:
+            places += [line.get_xydata(), to_rgb(line.get_color())]
         for patch in axes.patches:
+            places.append(patch.get_facecolor())
             corners = patch.get_path().vertices
             places.append(patch.get_patch_transform().transform(corners))
         for marks in axes.collections:

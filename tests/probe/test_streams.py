@@ -172,6 +172,18 @@ def test_told_the_task_the_outputs_of_its_classes_compete():
     assert heads["single"].max() == 1
 
 
+def test_the_classes_that_compete_are_those_of_an_example_s_task_in_any_order():
+    y = torch.arange(60) % 6
+    examples = Examples(torch.eye(6)[y], y, y // 2)
+    model = Model(nn.Linear(6, 6), head="multi")
+    for order in (None, [1, 2, 0], [2, 1, 0]):
+        stream = assign_tasks({"test": examples}, order)
+        aware, stream = make_task_aware(model, stream, lambda: model.network, [""])
+        test = stream.splits["test"]
+        best = aware.class_call(model.network, test.x).argmax(1)
+        assert torch.equal(best // 2, y // 2)
+
+
 def test_a_recorder_of_numbered_tasks(tmp_path):
     """R is that of a plain evaluation, in executed order; other orders share the folder."""
     model = copy.deepcopy(networks()[0])

@@ -212,6 +212,19 @@ def test_a_layer_has_the_color_of_its_depth_on_the_page_and_in_a_figure(count):
         assert css[str(k)] == of_figure[depth].color
 
 
+def test_every_class_with_a_style_is_one_of_the_page():
+    texts = {
+        path.name: path.read_text("utf-8")
+        for path in files("figures.report").iterdir()
+        if path.is_file()
+    }
+    # But for those that are numbered, by depth or shade.
+    styled = re.findall(r"(?<!\d)\.([a-z][a-z-]+)\b", texts.pop("page.css"))
+    quoted = re.findall(r"([\"'])(.*?)\1", "\n".join(texts.values()))
+    words = set(re.findall(r"[\w-]+", " ".join(text for _, text in quoted)))
+    assert set(styled) <= words
+
+
 def test_differences_between_runs_are_paired_by_seed():
     """Of seeds that differ, or of a learner that lacks one of them, there is no interval."""
     worse = [STATED[0] | {"value": STATED[0]["value"] + 0.1}]

@@ -148,6 +148,11 @@ def test_nothing_changed_and_nothing_lost_are_said(before):
     assert lost.answer.meaning == (
         "The loss on old examples is shown to be below the margin.",
     )
+    answer = lost.answer
+    inside = (answer.lost.low + answer.lost.high) / 2
+    assert inside < 0.99
+    unknown = probe.diff(before, trained(before, turned(TRAIN), 1), OLD, margin=inside)
+    assert unknown.answer.kind != "no loss"
 
 
 def test_only_statistics_are_said_to_have_changed(before):

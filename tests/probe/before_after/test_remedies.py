@@ -265,6 +265,18 @@ def test_none_of_sixty_equal_remedies_is_recommended():
     assert recommended < 6
 
 
+def test_the_simplest_of_those_that_are_as_good_is_recommended():
+    as_it_is = Remedy(name=AS_IT_IS, kind=AS_IT_IS, scores=np.zeros(80))
+    remedies = [
+        Remedy(name=str(size), kind="put back", scores=np.ones(80), size=size)
+        for size in (3, 1, 2)
+    ]
+    rows = np.arange(80)
+    every = [as_it_is, *remedies]
+    measured = measure(every, rows < 40, rows % 2 == 0, is_accuracy=True)
+    assert [row.name for row in measured if row.is_recommended] == ["1"]
+
+
 def test_ranks_come_from_one_half_and_numbers_from_the_other():
     chosen_on = np.array([True, False] * 40)
     is_old = np.arange(80) < 40

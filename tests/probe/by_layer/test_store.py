@@ -304,6 +304,9 @@ def test_the_cost_of_a_training_comes_back_from_a_checkpoint(stuck):
     assert TrainingCost.of_state(cost.to_state()) == cost
 
 
+MAKE = [lambda s: s.write(FIRST, MEASURED), lambda s: s.save_checkpoint(1, {}, {})]
+
+
 def resumed(store):
     store.continue_from(store.load_checkpoint(1))
 
@@ -315,8 +318,9 @@ def resumed_offline(store):
 
 
 @pytest.mark.parametrize("resume", [resumed, resumed_offline])
+@pytest.mark.parametrize("make", MAKE)
 def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(
-    store, resume
+    store, resume, make
 ):
     """Even if nothing of the other code is left, and if the other code comes back."""
     cost = TrainingCost(cost=Cost(*range(7)), seconds=1.0)
@@ -330,14 +334,12 @@ def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(
     resume(today)
     for path in store.folder.iterdir():
         path.unlink()
-    today.write(LAST, MEASURED)
+    make(today)
     assert today.made_by_other_code()
     assert store.made_by_other_code()
 
 
-@pytest.mark.parametrize(
-    "make", [lambda s: s.write(FIRST, MEASURED), lambda s: s.save_checkpoint(1, {}, {})]
-)
+@pytest.mark.parametrize("make", MAKE)
 def test_results_of_other_code_are_known_until_they_are_cleared(store, make):
     today = Store(
         store.root,

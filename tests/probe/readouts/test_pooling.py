@@ -36,7 +36,11 @@ def test_the_axis_and_the_pooling_decide(
     layout = layout_of(shape, channels, pooling)
     assert (layout.bins, layout.width) == CASES[shape, channels, pooling]
     assert f"{layout.width} values" in layout.description
-    assert layout.rows(torch.zeros(2, *shape)).shape == (2, layout.width)
+    value = torch.rand(2, *shape)
+    rows = layout.rows(value)
+    assert rows.shape == (2, layout.width)
+    fits = value[0].numel() <= pooling.width
+    assert torch.equal(rows, value.flatten(1)) == (fits or layout.width == 2000)
 
 
 def test_values_are_averaged_as_torch_does_in_either_layout():

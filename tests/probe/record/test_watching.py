@@ -193,17 +193,21 @@ def test_a_network_that_diverges_is_lost(tmp_path, score):
 
 
 @pytest.mark.parametrize("begins_anew", [False, True])
-def test_after_a_restart_the_last_good_network_is_still_known(tmp_path, begins_anew):
+@pytest.mark.parametrize("restarts", [False, True])
+def test_the_last_good_network_is_known_until_one_begins_anew(
+    tmp_path, restarts, begins_anew
+):
     model = learned()
     rec = recorder(tmp_path, model, every=1)
     rec.after_step()
     (good,) = tmp_path.rglob("last-good.pt")
     if begins_anew:
         rec.after_task(0)
-    again = recorder(tmp_path, model, every=1)
+    if restarts:
+        rec = recorder(tmp_path, model, every=1)
     model[-1].bias.data[5] += 1000
     with pytest.raises(TooMuchLost) as stopped:
-        again.after_step()
+        rec.after_step()
     assert stopped.value.last_good == (None if begins_anew else good)
 
 

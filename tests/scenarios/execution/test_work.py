@@ -1,6 +1,8 @@
 """A job carried out under its lock, on one thread, and its reported end."""
 
 from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from probe.by_layer.jobs import Job, keys_of
 from probe.by_layer.measurement import Key
 from probe.errors import NotWritten
 from probe.locks import is_locked
+from probe.values.allocation import CacheSettings
 from scenarios.execution.pace import effort, pace_of, seconds_left
 from scenarios.execution.schedule import inline
 from scenarios.execution.work import Ended, carried_out, carry_out
@@ -63,6 +66,32 @@ def test_measurements_are_reported_on_one_thread_and_then_the_end(work, monkeypa
     path = work.store(job).folder / "predictions.npz"
     path.write_bytes(path.read_bytes()[:-1])
     assert list(carry_out(work, job)) == events
+
+
+@pytest.mark.parametrize(("sharing", "budget"), [(None, None), (1, 200), (2, 100)])
+def test_workers_elsewhere_share_half_of_the_free_memory(
+    work, monkeypatch, sharing, budget
+):
+    caches = []
+
+    def measured(plan, root, job, source, cache, **_):
+        caches.append(cache)
+        return ()
+
+    monkeypatch.setattr("scenarios.execution.work.measure_job", measured)
+    monkeypatch.setattr("probe.values.allocation.free_memory", lambda _: 400)
+    shared = replace(work, sharing=sharing, cache=CacheSettings())
+    carried_out(shared, jobs_in(work)[0])
+    assert [cache.budget for cache in caches] == [budget]
+
+
+def test_the_seconds_of_a_measurement_are_those_since_the_one_before(work, monkeypatch):
+    clock = SimpleNamespace(perf_counter=count().__next__)
+    monkeypatch.setattr("probe.by_layer.engine.time", clock)
+    job = jobs_in(work)[0]
+    carried_out(work, job)
+    measurements = work.store(job).measurements().values()
+    assert {measurement.seconds for measurement in measurements} == {1}
 
 
 @pytest.mark.parametrize(

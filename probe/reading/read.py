@@ -131,13 +131,14 @@ def _in_order(
         if isinstance(sampler, RandomSampler):
             order = permutation(len(order), stream(0, "read"))
         data = Subset(data, order[:limit].sort().values.tolist())
+    workers = 0 if iterable or few else loader.num_workers
     return DataLoader(
         data,
         loader.batch_size,
-        num_workers=0 if iterable or few else loader.num_workers,
+        num_workers=workers,
         collate_fn=loader.collate_fn,
         worker_init_fn=loader.worker_init_fn,
-        multiprocessing_context=loader.multiprocessing_context,
+        multiprocessing_context=loader.multiprocessing_context if workers else None,
     )
 
 

@@ -79,6 +79,16 @@ ONCE = {
         },
         "got 6",
     ),
+    # A place for each of ten classes in each of six tasks.
+    "quota": (
+        {
+            "scenario.kind": "'domain-incremental'",
+            "scenario.shift": "'permute'",
+            "scenario.sessions": "6",
+            "learners.finetune.exemplars": "{total = 59}",
+        },
+        "60",
+    ),
     "freeze-none": ({"learners.finetune.freeze_from": "3"}, "freeze_from = 3"),
     "freeze-kind": (
         {"learners": "{cumulative = {freeze = ['hidden1']}}"},

@@ -227,6 +227,8 @@ def test_a_grown_head_loses_to_new_outputs_too(before, monkeypatch):
     )
     answer = result.answer
     assert set(result.content["examples"]) == {"old"}
+    # Its earlier rows are as they were.
+    assert [change.relative for change in result.block_changes if change.changed] == [0]
     assert chances == {1 / 12}
     assert any("new outputs compete" in sentence for sentence in answer.belief)
     assert answer.old.after == 0

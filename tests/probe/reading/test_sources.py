@@ -13,6 +13,8 @@ from torch.utils.data import (
     SequentialSampler,
     Subset,
     TensorDataset,
+    default_collate,
+    get_worker_info,
 )
 
 from probe.batch import tensors
@@ -123,6 +125,31 @@ def test_every_batch_size_and_limit(
     assert_same(got, x[:expected], y[:expected])
     # Nothing is held but the examples themselves.
     assert got.x.untyped_storage().nbytes() == expected * 8
+
+
+@pytest.mark.parametrize("limit", [None, 7])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_a_loader_does_with_examples_is_done(limit, workers):
+    def collated(items):
+        x, y = default_collate(items)
+        worker = get_worker_info()
+        return 2 * x + (worker.dataset.shift if worker else 0), y
+
+    def begun(_):
+        get_worker_info().dataset.shift = 1
+
+    loader = DataLoader(
+        TensorDataset(X, Y),
+        batch_size=5,
+        shuffle=True,
+        collate_fn=collated,
+        num_workers=workers,
+        worker_init_fn=begun,
+        multiprocessing_context="fork" if workers else None,
+    )
+    x = Examples.of(loader, limit).x
+    assert len(x) == (limit or N)
+    assert torch.isin(x, 2 * X + bool(workers)).all()
 
 
 def test_columns_are_chosen_by_name():

@@ -40,7 +40,7 @@ from tests.probe.results.test_doubts import computed
 FOLDER = Path(__file__).with_name("said")
 STORED = FOLDER / "said.json.xz"
 DECIMAL = re.compile(r"-?\d+\.(\d+)")
-# Not of this page: scripts, styles, and pictures of matplotlib.
+# Not of this page: scripts, styles, and but for their texts pictures of matplotlib.
 APART = re.compile(r"<(script|style)\b.*?</\1>|<svg[^>]*xlink.*?</svg>", re.DOTALL)
 # Some hosts of tests have colors without a terminal.
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
@@ -165,9 +165,13 @@ def arriving(line):
     return OF_TODAY.sub("", text).replace(", ", ",\n")
 
 
+def texts_of(picture):
+    return "\n".join(re.findall(">([^<>]*)</text>", picture[0]))
+
+
 def tags(text):
     """Return a page with a line for each tag and text."""
-    text = APART.sub("", re.sub(r"\n\s*", "", text))
+    text = APART.sub(texts_of, re.sub(r"\n\s*", "", text))
     return re.sub(r"(?<=>)|(?=<)", "\n", text)
 
 

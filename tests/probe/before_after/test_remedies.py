@@ -265,6 +265,21 @@ def test_none_of_sixty_equal_remedies_is_recommended():
     assert recommended < 6
 
 
+def test_fewer_blocks_are_simpler(before, after, monkeypatch):
+    sizes = {}
+
+    def remedy(**attributes):
+        made = Remedy(**attributes)
+        if made.kind == "put back":
+            sizes[made.name] = made.size
+        return made
+
+    monkeypatch.setattr("probe.before_after.remedies.Remedy", remedy)
+    probe.diff(before, after, OLD)
+    assert max(sizes.values()) > 1
+    assert sizes == {name: 1 + name.count(",") for name in sizes}
+
+
 def test_the_simplest_of_those_that_are_as_good_is_recommended():
     as_it_is = Remedy(name=AS_IT_IS, kind=AS_IT_IS, scores=np.zeros(80))
     remedies = [
@@ -275,6 +290,19 @@ def test_the_simplest_of_those_that_are_as_good_is_recommended():
     every = [as_it_is, *remedies]
     measured = measure(every, rows < 40, rows % 2 == 0, is_accuracy=True)
     assert [row.name for row in measured if row.is_recommended] == ["1"]
+
+
+def test_the_best_of_a_kind_is_that_for_old_and_new_examples_alike():
+    is_old = np.arange(400) < 360
+    ruins_new = is_old * 1.0
+    fair = (np.arange(400) > 60) * 1.0
+    scores = {AS_IT_IS: np.zeros(400), "ruins new": ruins_new, "fair": fair}
+    remedies = [
+        Remedy(name=name, kind=name if name == AS_IT_IS else "user", scores=x)
+        for name, x in scores.items()
+    ]
+    rows = measure(remedies, is_old, np.arange(400) % 2 == 0, is_accuracy=True)
+    assert [row.name for row in rows if row.is_recommended] == ["fair"]
 
 
 def test_ranks_come_from_one_half_and_numbers_from_the_other():

@@ -88,6 +88,18 @@ def test_readouts_of_one_pooling_share_a_pass_and_diagnostics_that_of_the_defaul
     assert not any(reading.is_compared for reading in layers.readings)
 
 
+def test_a_readout_of_a_size_may_have_a_pooling_of_its_own():
+    two = plan({"readouts": {"linear": "all", "linear:2": "all"}})
+    keys = keys_of(two, job(two, "finetune"))
+    layers = schedule(two, JOB, keys, {"linear:2": NARROW})[T][-1]
+    poolings = {
+        str(key.readout): reading.pooling
+        for reading in layers.readings
+        for key in reading.readouts
+    }
+    assert poolings == {"linear": None, "linear:2": NARROW}
+
+
 def test_blocks_of_each_earlier_network_are_put_back_in_one_pass():
     hybrids = [work for work in passes_after(T) if isinstance(work, HybridPass)]
     assert [work.since for work in hybrids] == [1, 2, 3, 4]

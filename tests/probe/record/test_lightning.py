@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from probe.errors import InputError
 from probe.record.recorder import Recorder
 from tests.probe.record.tiny import (
     TASKS,
@@ -76,3 +77,12 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
     assert_unnoticed(
         plain, callback.recorder, trained, lambda own: accuracies(own, test)
     )
+
+
+def test_a_fit_that_trains_nothing_is_refused(tmp_path):
+    module = Module()
+    recorder = Recorder(tmp_path / "rec", module, examples(60, 1), TASKS)
+    data = examples().of_classes(TASKS[0])
+    trainer = fit(module, tmp_path, data, [ForgettingProbe(recorder)])
+    with pytest.raises(InputError, match="trained nothing"):
+        fit(module, tmp_path, data, trainer=trainer)

@@ -70,6 +70,11 @@ def test_the_loss_is_under_the_main_head():
     logits = logits.masked_fill(~of_task, -torch.inf)
     expected = cross_entropy(logits, y, reduction="none")
     torch.testing.assert_close(losses, expected)
+    variants = [scores, lambda x: -scores(x)]
+    later = replace(heads, position=2)
+    together = later.predict_variants(lambda x: [one(x) for one in variants], True)
+    for (predicted, _), one in zip(together, variants, strict=True):
+        assert torch.equal(predicted["multi"], later.predict(one)[0]["multi"])
 
 
 # The order of the test data

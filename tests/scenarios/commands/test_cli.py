@@ -53,6 +53,3 @@ def test_list_names_everything_that_a_study_can_name(probe):
     ):
         assert [entry["name"] for entry in known[kind]] == expected
         assert all(name in flat for name in expected)
-    classes = {**LEARNERS, **{name: own.readout for name, own in READOUTS.items()}}
-    for entry in known["learners"] + known["readouts"]:
-        assert classes[entry["name"]].__doc__.split("\n")[0] == entry["about"]

@@ -2,16 +2,11 @@
 
 from collections import OrderedDict
 
-import pandas as pd
 import pytest
 from torch import nn
 
 from probe.memory import show_size
-from probe.tables.summary import summarize
-from probe.tables.table_file import new_table
-from scenarios.commands.screen.results import show_omegas, show_results
 from tests.bad_input.making import study
-from tests.figures import invented
 from tests.scenarios.execution.helpers import TINY, run
 
 
@@ -53,21 +48,6 @@ def table(out):
         name: cells
         for name, *cells in map(str.split, filter(str.strip, out.splitlines()))
     }
-
-
-def test_results_of_another_head_are_in_the_file_alone(capsys):
-    learners = ["finetune", "er"]
-    main = invented.metrics(learners)
-    other = invented.metrics(learners, head="multi").assign(mean=0.123)
-    times = new_table("times")
-    summary = summarize(invented.rows(learners, ["conv1", "output"]))
-    printed = []
-    for metrics in (main, pd.concat([main, other])):
-        show_results(summary, metrics)
-        show_omegas(metrics, times)
-        printed.append(capsys.readouterr().out)
-    assert "finetune" in printed[0]
-    assert printed[0] == printed[1]
 
 
 def test_what_a_dry_run_counts(probe, cwd):

@@ -7,11 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from probe.errors import InputError
 from probe.examples import Examples
 from probe.modules import mode
 from probe.training.loop import fit
-from scenarios.learners.freezing import check_freezing
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,
     digits,
@@ -125,12 +123,6 @@ def test_no_layer_is_frozen_before_its_task_or_by_an_empty_list():
         trainee.learn(TASKS[2])
     assert same(empty, plain)
     assert not same(later, plain)
-
-
-def test_layers_may_be_frozen_from_the_last_task_on():
-    check_freezing(with_norm(), ["0"], freeze_from=3, n_tasks=3)
-    with pytest.raises(InputError, match="freeze_from must be 1 to 3, got 4"):
-        check_freezing(with_norm(), ["0"], freeze_from=4, n_tasks=3)
 
 
 @pytest.mark.parametrize("kind", ["ewc", "si", "ewc_online", "rwalk"])

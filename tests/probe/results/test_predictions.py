@@ -72,9 +72,17 @@ def test_the_loss_is_under_the_main_head():
     torch.testing.assert_close(losses, expected)
     variants = [scores, lambda x: -scores(x)]
     later = replace(heads, position=2)
-    together = later.predict_variants(lambda x: [one(x) for one in variants], True)
-    for (predicted, _), one in zip(together, variants, strict=True):
-        assert torch.equal(predicted["multi"], later.predict(one)[0]["multi"])
+    together = later.predict_variants(
+        lambda x: [one(x) for one in variants],
+        any_layout=True,
+    )
+    for of_all, one in zip(
+        together,
+        variants,
+        strict=True,
+    ):
+        alone = later.predict(one)
+        assert torch.equal(of_all[0]["multi"], alone[0]["multi"])
 
 
 # The order of the test data

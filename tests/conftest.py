@@ -33,8 +33,8 @@ def one_thread():
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_module_of_a_user_stays(tmp_path_factory):
-    """Forget modules that tests have written: other files of tests write others by these names."""
+def files_of_tests_stay_apart(tmp_path_factory):
+    """Draw the same, and forget modules that tests have written: other files use their names."""
     torch.manual_seed(0)
     yield
     folder = str(tmp_path_factory.getbasetemp())

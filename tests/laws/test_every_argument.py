@@ -6,8 +6,10 @@ Those of an analysis change keys, see `test_keys_of_networks`; flags are in `tes
 import copy
 import json
 from collections import OrderedDict
+from contextlib import chdir
 from inspect import signature
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import pytest
@@ -54,24 +56,21 @@ SHALLOW = nn.Sequential(OrderedDict(a=nn.Linear(8, 5), b=nn.Linear(5, 4)))
 
 
 def recorded(folder, model, **arguments):
-    """Return what a recorder writes and reads of a network that learns two tasks."""
+    """Return what a recorder writes of a network that learns two tasks, in an empty place."""
     model = copy.deepcopy(model)
-    recorder = probe.Recorder(folder, model, **arguments)
-    for learned, network in RUN.items():
-        model.load_state_dict(network.state_dict())
-        for _ in range(2 * recorder.counts_steps):
-            recorder.after_step()
-        recorder.after_task(learned)
-    del recorder
-    files = sorted(path for path in Path().rglob("*.*") if path.is_file())
-    contents = [[str(path), path.read_bytes()] for path in files]
-    for path in files:
-        path.unlink()
-    return contents
+    with TemporaryDirectory() as place, chdir(place):
+        recorder = probe.Recorder(folder, model, **arguments)
+        for learned, network in RUN.items():
+            model.load_state_dict(network.state_dict())
+            for _ in range(2 * recorder.counts_steps):
+                recorder.after_step()
+            recorder.after_task(learned)
+        files = sorted(path for path in Path().rglob("*.*") if path.is_file())
+        return [[str(path), path.read_bytes()] for path in files]
 
 
 def watched(**arguments):
-    """Return what a watch reads of it, until it stops."""
+    """Return what a recorder with a watch writes, and what the watch reads."""
     watch = probe.Watch(**arguments)
     return recorded(**RECORDER, diff=watch), watch.table
 
@@ -265,8 +264,7 @@ def outcome(function, arguments):
 
 
 @pytest.mark.parametrize("public", CASES, ids=lambda public: public.__name__)
-def test_another_value_of_an_argument_changes_something(public, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_another_value_of_an_argument_changes_something(public):
     function, arguments, others = CASES[public]
     assert others.keys() == signature(public).parameters.keys() - OF_ANALYSES
     before = outcome(function, arguments)

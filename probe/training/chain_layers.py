@@ -101,7 +101,7 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link:
     """Return the link of a convolution: one product of its weights and the windows of the image.
 
     Args:
-        module: The convolution, see `gains`.
+        module: The convolution, see `gains`, its weight in `torch.channels_last`.
         x: A batch like its inputs, (B, C, H, W).
         gradients: The memory of the parameters' gradients.
 
@@ -111,25 +111,17 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link:
     shape = _output_shape(module, x)
     rows, drows, cutting = _windows(module, x)
     # The weights as a matrix (O, D), with memory for its gradient.
-    weight = module.weight.detach().permute(0, 2, 3, 1)
-    kernel = weight.contiguous()
-    matrix = kernel.view(len(kernel), -1)
+    matrix = _as_matrix(module.weight.detach())
     places = dict(gradients)
-    dweight = gradients.get(module.weight)
-    if dweight is not None:
-        dweight = dweight.permute(0, 2, 3, 1)
-        dkernel = dweight.contiguous()
-        places[matrix] = dkernel.view_as(matrix)
+    if module.weight in gradients:
+        places[matrix] = _as_matrix(gradients[module.weight])
     product = dense(drows, matrix, module.bias, places)
 
     def forward(x: Tensor) -> Tensor:
-        _copy(kernel, weight)
         return product.forward(cutting.forward(x)).view(shape).permute(0, 3, 1, 2)
 
     def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
         product.backward(rows, dy.permute(0, 2, 3, 1).reshape(len(rows), -1), wanted)
-        if dweight is not None:
-            _copy(dweight, dkernel)
         return cutting.backward(x, drows, True) if wanted else dy
 
     return Link(forward, backward)
@@ -176,7 +168,9 @@ def _windows(module: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor, Link]:
 
     def forward(x: Tensor) -> Tensor:
         image.copy_(x)
-        _copy(copied, windows)
+        # Of 1 x 1 convolutions they are the images themselves.
+        if copied.data_ptr() != windows.data_ptr():
+            copied.copy_(windows)
         return rows
 
     def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
@@ -198,10 +192,9 @@ def _unfold(module: nn.Conv2d, images: Tensor) -> Tensor:
     return images.permute(0, 1, 2, 3, 5, 6, 4)
 
 
-def _copy(target: Tensor, values: Tensor) -> None:
-    """Copy values of the same shape, unless the target is a view of them."""
-    if target.data_ptr() != values.data_ptr():
-        target.copy_(values)
+def _as_matrix(weight: Tensor) -> Tensor:
+    """Return a view (O, D) of the weight (O, C, H, W) of a convolution, channels last."""
+    return weight.permute(0, 2, 3, 1).view(len(weight), -1)
 
 
 def elementwise(module: nn.ReLU | nn.Tanh, x: Tensor) -> Link:

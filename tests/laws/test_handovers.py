@@ -60,7 +60,7 @@ def analyzed(model, train, test, **settings):
     return probe.analyze(model, train, test, [[0, 1], [2]], ["0"], **settings)
 
 
-def test_a_feature_depends_on_what_examples_at_the_end_of_sorted_data_need():
+def test_a_feature_depends_on_what_examples_at_the_end_or_the_first_alone_need():
     def run(m, x):
         h = torch.zeros(len(x), 6)
         on = x[:, 0] > 0
@@ -76,9 +76,10 @@ def test_a_feature_depends_on_what_examples_at_the_end_of_sorted_data_need():
     trained_by_rule = {"tail": {"c.weight", "c.bias"}, "as given": {"c.weight"}}
     for trainable, trained in trained_by_rule.items():
         cuts = cut_each(model, ["mix"], x[:8], trainable=trainable)
-        cut = cuts.each[0].again(x, "so", whole=True)
-        assert "b.weight" in cut.split().frozen
-        assert cut.facts.trained == trained
+        for examples in (x, x.roll(1, 0)[:400]):
+            cut = cuts.each[0].again(examples, "so", whole=True)
+            assert "b.weight" in cut.split().frozen
+            assert cut.facts.trained == trained
 
 
 def test_shared_cuts_train_what_each_network_has_not_frozen(monkeypatch):

@@ -261,8 +261,12 @@ def of_pairs():
 
 
 def contents(figure):
-    """Return the texts of a figure, sorted, its size, and where its lines, bars and points are."""
-    texts = [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+    """Return a figure's texts with weights, its size, and where its lines, bars and points are."""
+    texts = [
+        f"{text.get_text()} {text.get_weight()}"
+        for text in figure.findobj(Text)
+        if text.get_text()
+    ]
     places = [figure.get_size_inches()]
     for axes in figure.axes:
         for line in axes.lines:

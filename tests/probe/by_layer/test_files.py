@@ -122,19 +122,18 @@ def _signed(sign, model, x):
     return model(sign * x)
 
 
-def test_a_recorder_that_was_given_call_wants_it_again(tmp_path):
+def _recorded(folder, call=None):
     train, test = digits()
-    call = partial(_signed, -1)
-    rec = probe.Recorder(
-        tmp_path,
-        finetuned(),
-        test,
-        TASKS,
-        train=train,
-        call=call,
-    )
+    rec = probe.Recorder(folder, finetuned(), test, TASKS, train=train, call=call)
     for tasks_seen in (1, 2, 3):
+        rec.model.load_state_dict(finetuned(tasks_seen).state_dict())
         rec.after_task(tasks_seen)
+    return rec
+
+
+def test_a_recorder_that_was_given_call_wants_it_again(tmp_path):
+    call = partial(_signed, -1)
+    rec = _recorded(tmp_path, call)
     with pytest.raises(InputError, match="recorded network was called by a function"):
         probe.analyze(probe.Model(tmp_path, fresh=fresh))
     given = {"features": FEATURES, "readouts": ["ncm"]}
@@ -145,16 +144,7 @@ def test_a_recorder_that_was_given_call_wants_it_again(tmp_path):
 
 def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(tmp_path):
     train, test = digits()
-    rec = probe.Recorder(
-        tmp_path,
-        finetuned(),
-        test,
-        TASKS,
-        train=train,
-    )
-    for tasks_seen in (1, 2, 3):
-        rec.model.load_state_dict(finetuned(tasks_seen).state_dict())
-        rec.after_task(tasks_seen)
+    _recorded(tmp_path)
     files, given = (
         probe.Model(tmp_path, fresh=fresh),
         {"features": FEATURES, "readouts": ["ncm"]},

@@ -71,6 +71,7 @@ def test_the_matrix_is_over_examples_or_over_classes():
     assert (
         AccuracyMatrix.of_predictions([run] * 3).values.tolist() == [[3 / 4, 1 / 3]] * 3
     )
+    assert run != TaskPredictions.of(true, predicted, run.positions, [[0, 1], [1]])
     by_class = AccuracyMatrix.of_predictions([run] * 3, "classes").values
     assert by_class == pytest.approx(np.array([[(1 + 2 / 3) / 2, 1 / 4]] * 3))
 

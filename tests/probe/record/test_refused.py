@@ -124,7 +124,10 @@ RECORDERS = [
     ({"tasks": [[0, 1, 2, 3, 4, 5], []]}, "tasks [2]"),
     ({"test": 3}, "test: data are of type int"),
     ({"test": TEST.of_classes([0, 1, 4, 5])}, "0 examples of task 2"),
-    ({"test": Examples(TEST.x / 0 * 0, TEST.y)}, "NaN or Inf"),
+    (
+        {"test": Examples(TEST.x.index_fill(0, torch.tensor(2), torch.inf), TEST.y)},
+        "in example 2",
+    ),
     ({"train": Examples(torch.ones(6, 3), torch.arange(6))}, "of train"),
     ({"learner": "a/b"}, "'a/b'"),
     ({"learner": "offline"}, "'offline'"),

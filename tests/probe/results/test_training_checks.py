@@ -182,6 +182,9 @@ YES = Estimate(value=0.5, low=0.4, high=0.6, seeds=3)
 FINETUNE = frozenset({"finetune"})
 
 
+UNCHANGED = Doubts(unchanged=frozenset({("finetune", "hidden1")}))
+
+
 @pytest.mark.parametrize(
     ("chance", "statement", "doubts", "converged", "expected"),
     [
@@ -208,14 +211,14 @@ FINETUNE = frozenset({"finetune"})
         (
             HIDDEN,
             "forgets",
-            Doubts(unchanged=frozenset({("finetune", "hidden1")})),
+            UNCHANGED,
             True,
             "unchanged",
         ),
         (
             HIDDEN,
             "learns_less",
-            Doubts(unchanged=frozenset({("finetune", "hidden1")})),
+            UNCHANGED,
             True,
             "yes",
         ),

@@ -343,6 +343,15 @@ def test_other_networks_are_no_chains(name):
         assert passes is None
 
 
+def test_inputs_that_require_a_gradient_have_one():
+    model = cnn()
+    x = data().x.requires_grad_()
+    with chain.chained(model, data(), RECIPE) as passes:
+        passes.open()
+        model(x).sum().backward()
+    assert x.grad.any()
+
+
 def test_no_chain_below_full_precision_or_for_data_of_another_type():
     bf16 = replace(RECIPE, precision="bf16")
     for model, recipe in ((cnn(), bf16), (cnn().float(), RECIPE)):

@@ -182,6 +182,7 @@ def test_what_the_settings_cost_by_hand():
     ("name", "value"),
     [
         ("weight_decay", -0.1),
+        ("weight_decay", float("inf")),
         ("momentum", 1.0),
         ("warmup", 1.0),
         ("clip_norm", 0.0),
@@ -354,6 +355,7 @@ def test_a_single_example_is_not_held_out():
         steps := Objective(),
     )
     assert len(steps.losses) == 3
+    assert early.held_out(3) == 2
 
 
 def test_early_stopping_takes_patience_and_a_share():

@@ -17,10 +17,6 @@ def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
     (tmp_path / "all.csv").write_text("100,0\n60,70\n")
     flags = "--json --percent --reference all.csv --ideal 80 --test-sizes 10,30"
     card = json.loads(probe(f"metrics R.npy {flags}")[1])
-    assert (
-        card["read"].items()
-        >= {"file": "R.npy", "unit": "percent", "row_0": True}.items()
-    )
     assert card["gem"]["fwt"] == pytest.approx(0.1 - 0.3)
     assert card["chaudhry"]["intransigence"] == pytest.approx([1.0 - 0.9, 0.7 - 0.8])
     assert card["kemker"]["omega_base"] == pytest.approx(0.5 / 0.8)
@@ -53,11 +49,6 @@ def test_costs_give_the_criteria_and_scores_of_diaz_rodriguez(probe, tmp_path):
     assert [card[name] for name in names] == pytest.approx(criteria)
     assert card["cl_score[W1]"] == pytest.approx(sum(criteria) / 7)
     assert card["cl_score[only_ms]"] == 0.75
-    poster = json.loads(
-        probe(f"metrics R.npy {flags} --ce-form poster --ce-epsilon 1.5")[1]
-    )
-    expected = 1.5 * (7 / 15 + 7 / 16) / 2
-    assert poster["diaz_rodriguez"]["ce"] == pytest.approx(expected)
     (tmp_path / "short.csv").write_text(head + "1,10,0,0,40,7,14\n")
     code, _, err = probe("metrics R.npy --costs short.csv")
     assert code == 2

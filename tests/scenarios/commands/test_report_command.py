@@ -28,7 +28,6 @@ def test_the_page_lies_in_the_first_directory_unless_told_otherwise(tmp_path, ca
     b = folder_of(tmp_path, "b", 0.08)
     show_report([a, b], None)
     assert capsys.readouterr().out.strip() == str(a / "report.html")
-    assert "b minus a, in points of accuracy</h3>" in (a / "report.html").read_text()
     show_report([b], tmp_path / "own.html")
     assert (tmp_path / "own.html").exists()
 
@@ -72,7 +71,6 @@ def test_a_limit_that_is_broken_is_told(tmp_path, capsys):
     b = folder_of(tmp_path, "b/run", 0.08)
     assert show_compared(a, b, None)
     said = capsys.readouterr().out
-    assert " 5.0 [5.0, 5.0]" in said
     assert "b/run minus a/run" in said
     assert show_compared(b, a, 0.05)
     assert not show_compared(a, b, 0.05)

@@ -59,8 +59,6 @@ def test_what_a_dry_run_counts(probe, cwd):
     assert list(cwd.iterdir()) == []
     assert table(out)["finetune"] == table(out)["er"] == ["2", "0", "2", "16", "18"]
     assert table(out)["fel"][:3] + table(out)["fel"][4:] == ["2", "0", "2", "unknown"]
-    assert "hidden1: " in out
-    assert out.splitlines()[-1] == "a dry run: nothing was written"
     assert run(cwd / "run", learners="finetune")
     before = {path: path.stat().st_mtime_ns for path in (cwd / "run").rglob("*")}
     out = probe(f"run {TINY} --dry-run --workers 2 --learners finetune,er --out run")[1]

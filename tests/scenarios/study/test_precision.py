@@ -17,7 +17,7 @@ AUTO = TINY.replace("epochs = 1", 'epochs = 1\nprecision = "auto"')
 @pytest.fixture
 def timed(monkeypatch):
     """The seconds of each precision, as a measurement would return them, and what was measured."""
-    taken = {"fp32": 1.2, "bf16": 1.0}
+    taken = {"fp32": 0.6, "bf16": 0.5}
     asked = []
 
     def seconds(model, batch, recipe):

@@ -46,6 +46,11 @@ def test_a_learners_table_is_called_after_its_kind_unless_it_says_another():
     }
 
 
+@pytest.mark.parametrize("kind", ["offline", "fel"])
+def test_there_is_no_floor_without_a_learner_on_the_network_of_the_study(kind):
+    assert [*study(learners={kind: {}}).all_learners] == [kind]
+
+
 # Most mistakes are in `tests/bad_input`.
 
 

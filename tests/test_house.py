@@ -17,7 +17,7 @@ from tests.unused_names import unused
 
 # The limits, computed from syntax trees. An issue may raise the first by the allowance
 # that it names; the others only fall. No line is counted for its own sake.
-TOKENS = {"code": 299_864, "tests": 355_761}
+TOKENS = {"code": 299_864, "tests": 355_763}
 DENSITY = {"code": 8.8, "tests": 9.5}  # tokens a line of code, in every folder
 NESTED = {"code": 73, "tests": 58}  # comprehensions within another, or of two loops
 LONGEST = {"code": 428, "tests": 560}  # tokens of a function

@@ -84,7 +84,7 @@ def test_description_length_cuts_iris_as_published():
     assert (minimum_description(x, y) == bins).all()
 
 
-@pytest.mark.parametrize("n", [150, 600])
+@pytest.mark.parametrize("n", [8, 150, 600])
 def test_description_length_is_the_formula_on_real_images(n):
     """And on values whose parts lack classes."""
     x, y = load_digits(return_X_y=True)

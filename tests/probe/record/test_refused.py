@@ -125,8 +125,8 @@ RECORDERS = [
     ({"test": 3}, "test: data are of type int"),
     ({"test": TEST.of_classes([0, 1, 4, 5])}, "0 examples of task 2"),
     (
-        {"test": Examples(TEST.x.index_fill(0, torch.tensor(2), torch.inf), TEST.y)},
-        "in example 2",
+        {"test": Examples(TEST.x.index_fill(0, torch.tensor(2), torch.nan), TEST.y)},
+        "NaN or Inf in example 2",
     ),
     ({"train": Examples(torch.ones(6, 3), torch.arange(6))}, "of train"),
     ({"learner": "a/b"}, "'a/b'"),

@@ -180,8 +180,6 @@ OUTPUT = 0.1
 HIDDEN = None
 YES = Estimate(value=0.5, low=0.4, high=0.6, seeds=3)
 FINETUNE = frozenset({"finetune"})
-
-
 UNCHANGED = Doubts(unchanged=frozenset({("finetune", "hidden1")}))
 
 

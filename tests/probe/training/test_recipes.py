@@ -344,7 +344,7 @@ def test_iterations_are_steps(iterations):
     assert RecipeChanges(epochs=2).applied_to(recipe(iterations=3)) == recipe(epochs=2)
 
 
-def test_a_single_example_is_not_held_out():
+def test_a_single_example_is_not_held_out_and_of_three_at_most_two():
     early = Recipe(epochs=2, patience=1, validation=0.5)
     few = data().take(torch.zeros(1).long())
     fit(
